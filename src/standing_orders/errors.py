@@ -1,0 +1,25 @@
+"""Every exception class of the project, and the exit code each one ends the command line with."""
+
+
+class StandingOrdersError(Exception):
+    """Base of every error that this project raises on purpose."""
+
+    exit_code = 4
+
+
+class ConfigError(StandingOrdersError, ValueError):
+    """An argument, flag or configuration value is not acceptable."""
+
+    exit_code = 2
+
+
+class SimulationError(StandingOrdersError):
+    """An environment was used in a way its rules do not allow, such as a step before a reset."""
+
+    exit_code = 2
+
+
+class DataError(StandingOrdersError):
+    """A file or folder is missing, malformed or not what it claims to be."""
+
+    exit_code = 3
