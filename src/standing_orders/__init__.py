@@ -5,10 +5,11 @@ Importing this package registers its Gymnasium environments and loads nothing he
 
 import gymnasium
 
-from standing_orders.version import VERSION as __version__
+from standing_orders.version import VERSION
 
 __all__ = ["__version__", "register_environments"]
 
+__version__ = VERSION
 CAGE2_ID = "standing_orders/Cage2-v1"
 
 

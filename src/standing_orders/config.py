@@ -36,10 +36,9 @@ def _explain(error: Any) -> str:
     return f"{name} = {error['input']!r}: {wanted}"
 
 
-class SimConfig(Config):
-    """Which CAGE-2 game is played."""
+class GameConfig(Config):
+    """The rules of a CAGE-2 game, whoever attacks and however long it lasts."""
 
-    red: RedAgent = Field("b_line", description="Red agent that attacks.")
     rules: RuleSet = Field(
         "head",
         description="Rule set: the public code as it stands (head) or as it stood when the "
@@ -50,7 +49,6 @@ class SimConfig(Config):
         description="Blue's observation: 'stock' hides some scans on a host that gets a decoy in "
         "the same step, as the challenge's own wrapper does; 'corrected' shows them.",
     )
-    horizon: int = Field(100, ge=1, le=10_000, strict=True, description="Steps of an episode.")
     head_start: int = Field(
         0,
         ge=0,
@@ -59,3 +57,10 @@ class SimConfig(Config):
         description="Steps that red plays before blue may act; their rewards do not count.",
     )
     red_tempo: int = Field(1, ge=1, le=5, strict=True, description="Red actions per step.")
+
+
+class SimConfig(GameConfig):
+    """Which CAGE-2 game is played."""
+
+    red: RedAgent = Field("b_line", description="Red agent that attacks.")
+    horizon: int = Field(100, ge=1, le=10_000, strict=True, description="Steps of an episode.")

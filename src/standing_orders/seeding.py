@@ -44,8 +44,6 @@ def child_seed(root: int, *names: str | int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") & MAX_SEED
 
 
-def environment_seeds(
-    seed: int, num_envs: int
-) -> NDArray[np.uint64]:  # (num_envs,)
+def environment_seeds(seed: int, num_envs: int) -> NDArray[np.uint64]:  # (num_envs,)
     """Give environment i the seed `seed + i`, the convention of Gymnasium's vector environments."""
     return np.uint64(check_seed(seed)) + np.arange(num_envs, dtype=np.uint64)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -54,10 +55,11 @@ class Cage2Batch:
         self.rewards = np.zeros(num_envs, dtype=np.int32)  # tenths of a point
         self._rules = RULE_SETS.index(self.config.rules)
         self._style = OBSERVATION_STYLES.index(self.config.observation)
+        self._everyone = np.ones(num_envs, dtype=np.bool_)
         self._is_begun = np.zeros(num_envs, dtype=np.bool_)
         self._all_begun = False
         bounds = np.linspace(0, num_envs, min(num_threads, num_envs) + 1).astype(int)
-        self._slices = [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        self._slices = [slice(a, b) for a, b in pairwise(bounds)]
         self._pool = ThreadPoolExecutor(len(self._slices)) if len(self._slices) > 1 else None
 
     def reset(
@@ -80,10 +82,7 @@ class Cage2Batch:
         Raises:
             ConfigError: a seed is not acceptable, or `chosen` has the wrong shape or type.
         """
-        if chosen is None:
-            chosen = np.ones(self.num_envs, dtype=np.bool_)
-        elif chosen.shape != (self.num_envs,) or chosen.dtype != np.bool_:
-            raise ConfigError(f"chosen must be {self.num_envs} booleans, got {chosen!r}")
+        chosen = self._check_chosen(chosen)
         if seed is None and not self._is_begun[chosen].all():
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> 1)
         if seed is None:
@@ -107,12 +106,14 @@ class Cage2Batch:
         self,
         actions: ArrayLike,  # (num_envs,)
         *,
+        chosen: NDArray[np.bool_] | None = None,  # (num_envs,)
         out: NDArray[np.int8] | None = None,  # (num_envs, 52)
     ) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
-        """Play one step in every environment.
+        """Play one step in all environments, or in the chosen ones.
 
         Args:
             actions: one action index, 0 to 144, for each environment.
+            chosen: which environments play; of the others nothing changes.
             out: where to write the observations; the batch's own array if left out.
 
         Returns:
@@ -125,37 +126,17 @@ class Cage2Batch:
             SimulationError: an environment was never reset, or its episode is over.
         """
         checked = check_actions(actions, self.num_envs)
-        self.check_playable()
-        if out is None:
-            out = self.observations
-        elif (
-            out.shape != self.observations.shape
-            or out.dtype != np.int8
-            or not out.flags.c_contiguous
-        ):
-            raise ConfigError(
-                f"out must be a contiguous int8 array of shape {self.observations.shape}, "
-                f"got {out.dtype} {out.shape}"
-            )
+        chosen = self._check_chosen(chosen)
+        self._check_playable(chosen)
+        out = self.observations if out is None else self._check_out(out)
         words = out.view(np.uint32)
         self._run(
             lambda part: step_all(
-                self.states[part], checked[part], self._rules, self.config.red_tempo, self._style,
-                words[part], self.rewards[part],
+                self.states[part], chosen[part], checked[part], self._rules,
+                self.config.red_tempo, self._style, words[part], self.rewards[part],
             )
         )  # fmt: skip
         return out, self.rewards
-
-    def check_playable(self) -> None:
-        """Raise SimulationError unless every environment is in the midst of an episode."""
-        if not self._all_begun:
-            raise SimulationError("step before reset: call reset first")
-        finished = first_finished(self.states, self.config.horizon)
-        if finished >= 0:
-            raise SimulationError(
-                f"environment {finished} has played all {self.config.horizon} steps of its "
-                "episode: call reset"
-            )
 
     @property
     def truncated(self) -> NDArray[np.bool_]:  # (num_envs,)
@@ -166,6 +147,32 @@ class Cage2Batch:
         """Stop the threads, if there are any."""
         if self._pool is not None:
             self._pool.shutdown()
+
+    def _check_chosen(self, chosen: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        if chosen is None:
+            return self._everyone
+        if chosen.shape != (self.num_envs,) or chosen.dtype != np.bool_:
+            raise ConfigError(f"chosen must be {self.num_envs} booleans, got {chosen!r}")
+        return chosen
+
+    def _check_out(self, out: NDArray[np.int8]) -> NDArray[np.int8]:
+        wanted = self.observations.shape
+        if out.shape != wanted or out.dtype != np.int8 or not out.flags.c_contiguous:
+            raise ConfigError(
+                f"out must be a contiguous int8 array of shape {wanted}, "
+                f"got {out.dtype} {out.shape}"
+            )
+        return out
+
+    def _check_playable(self, chosen: NDArray[np.bool_]) -> None:
+        if not self._all_begun:
+            raise SimulationError("step before reset: call reset first")
+        finished = first_finished(self.states, chosen, self.config.horizon)
+        if finished >= 0:
+            raise SimulationError(
+                f"environment {finished} has played all {self.config.horizon} steps of its "
+                "episode: call reset"
+            )
 
     def _seeds(self, seed: int | ArrayLike) -> NDArray[np.uint64]:
         if isinstance(seed, int | np.integer):

@@ -35,12 +35,13 @@ _FOLDER = str(cache_folder())
 def jit(function: Function) -> Function:
     """Compile a function on its first call, or load it from the cache folder."""
     # Numba reads the setting when a function is decorated; other users of Numba keep theirs.
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = _FOLDER
+    settings: Any = numba.config
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = _FOLDER
     try:
         return cast(Function, numba.njit(cache=True, nogil=True, boundscheck=False)(function))
     finally:
-        numba.config.CACHE_DIR = before
+        settings.CACHE_DIR = before
 
 
 @jit

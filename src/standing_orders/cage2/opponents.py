@@ -66,11 +66,9 @@ ENTRY_HOSTS = 1 << USER1 | 1 << USER2 | 1 << USER3 | 1 << USER4
 
 @jit
 def _decide_bline(env: Environment) -> tuple[int, int]:
-    index = env.bline_index
-    if env.red_success == SUCCEEDED:
-        index = min(index + 1, _BLINE_LAST)
-    else:
-        index = _BLINE_FALL_BACK[index]
+    last = env.bline_index
+    is_success = env.red_success == SUCCEEDED
+    index = min(last + 1, _BLINE_LAST) if is_success else _BLINE_FALL_BACK[last]
     if index == _BLINE_ATTACK_SERVER:
         if env.scan_was_empty and not env.bline_tried_server:
             index = _BLINE_FIRST_SCAN

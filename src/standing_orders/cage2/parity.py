@@ -1,7 +1,8 @@
 """Replay recorded episodes in our simulator, feeding their random draws, and count differences."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,10 +78,14 @@ class ParityReport:
         """Differences in all fields; cases of process-id re-use are listed apart."""
         return sum(count.differences for count in self.fields.values())
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a JSON file."""
+        return {**asdict(self), "path": str(self.path), "differences": self.differences}
+
 
 @jit
 def _draws_fit(
-    env: Environment, rules: int, kind: int, target: int, exploit: int, detected: int, session: int
+    env: Environment, kind: int, target: int, exploit: int, detected: int, session: int
 ) -> tuple[bool, bool, bool]:
     """Whether the recorded exploit, detection and session are ones that could be drawn here."""
     wants_detection = False
@@ -88,7 +93,7 @@ def _draws_fit(
     if kind == EXPLOIT:
         candidates = EXPLOIT_CANDIDATES[env.scan_ports[target]]
         exploit_fits = candidates >> exploit & 1 != 0 or (candidates == 0 and exploit == NO_EXPLOIT)
-        wants_detection = exploit != SSH_BRUTE_FORCE and is_exploitable(env, rules, target, exploit)
+        wants_detection = exploit != SSH_BRUTE_FORCE and is_exploitable(env, target, exploit)
     if kind == ESCALATE:
         if needs_session_pick(env, target):
             session_fits = 0 <= session < env.num_sessions[target]
@@ -119,7 +124,7 @@ def _replay_step(
             checks[i, 0] = 1 if kind == expected and is_target else 0
             commit(env, kind, target)
         checks[i, 1] = kind == REFUSED or is_known(env, kind, target)
-        fits = _draws_fit(env, rules, kind, target, exploit, detected, session)
+        fits = _draws_fit(env, kind, target, exploit, detected, session)
         checks[i, 2], checks[i, 3], checks[i, 4] = fits
         act_red(env, rules, kind, target, exploit, max(detected, 0), max(session, 0))
         update_belief(env)

@@ -59,7 +59,7 @@ def draw_exploit(scan: int, word: int) -> int:
 
 
 @jit
-def is_exploitable(env: Environment, rules: int, host: int, exploit: int) -> bool:
+def is_exploitable(env: Environment, host: int, exploit: int) -> bool:
     """Whether the exploit meets a real service that gives it a shell."""
     if exploit == NO_EXPLOIT or not has_route(env, host):
         return False
@@ -78,12 +78,12 @@ def needs_session_pick(env: Environment, host: int) -> bool:
 
 @jit
 def draw(
-    env: Environment, rules: int, kind: int, target: int, words: tuple[int, int, int, int]
+    env: Environment, kind: int, target: int, words: tuple[int, int, int, int]
 ) -> tuple[int, int, int]:
     """The exploit (0 none), detection (-1 none) and session (-1 none) drawn for an action."""
     if kind == EXPLOIT:
         exploit = draw_exploit(env.scan_ports[target], words[1])
-        if exploit != SSH_BRUTE_FORCE and is_exploitable(env, rules, target, exploit):
+        if exploit != SSH_BRUTE_FORCE and is_exploitable(env, target, exploit):
             return exploit, 1 if words[2] < _DETECTED_BELOW else 0, -1
         return exploit, -1, -1
     if kind == ESCALATE and needs_session_pick(env, target):
@@ -141,9 +141,9 @@ def _discover_services(env: Environment, rules: int, host: int) -> int:
 
 
 @jit
-def _exploit(env: Environment, rules: int, host: int, exploit: int, detected: int) -> int:
+def _exploit(env: Environment, host: int, exploit: int, detected: int) -> int:
     port = EXPLOIT_PORT_BIT[exploit]
-    if is_exploitable(env, rules, host, exploit):
+    if is_exploitable(env, host, exploit):
         if exploit == SSH_BRUTE_FORCE:
             _add_events(env, host, _SSH_EVENTS + 1, port)
             _add_session(env, host, 0, 0)
@@ -229,7 +229,7 @@ def act_red(
         elif kind == DISCOVER_SERVICES:
             success = _discover_services(env, rules, target)
         elif kind == EXPLOIT:
-            success = _exploit(env, rules, target, exploit, detected)
+            success = _exploit(env, target, exploit, detected)
         elif kind == ESCALATE:
             success = _escalate(env, target, session)
         else:

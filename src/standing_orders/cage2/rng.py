@@ -21,9 +21,7 @@ _ROUNDS = 10
 
 
 @jit
-def philox(
-    c0: int, c1: int, c2: int, c3: int, seed: int
-) -> tuple[np.int64, np.int64, np.int64, np.int64]:
+def philox(c0: int, c1: int, c2: int, c3: int, seed: int) -> tuple[int, int, int, int]:
     """Four words in [0, 2**32) from a 128-bit counter and a 64-bit key."""
     x0, x1, x2, x3 = np.uint64(c0), np.uint64(c1), np.uint64(c2), np.uint64(c3)
     k0 = np.uint64(seed) & _LOW
@@ -39,7 +37,8 @@ def philox(
         )
         k0 = (k0 + _WEYL_0) & _LOW
         k1 = (k1 + _WEYL_1) & _LOW
-    return np.int64(x0), np.int64(x1), np.int64(x2), np.int64(x3)
+    # Signed again: Numba turns a mix of signed and unsigned integers into floats.
+    return np.int64(x0), np.int64(x1), np.int64(x2), np.int64(x3)  # type: ignore[return-value]
 
 
 @jit

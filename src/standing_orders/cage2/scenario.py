@@ -5,6 +5,8 @@ Hosts, ports, decoys and exploits are indices; sets of them are bit masks, bit i
 
 import numpy as np
 
+from standing_orders.config import ObservationStyle, RedAgent, RuleSet
+
 # ------------------------------------------------------------------------------------ hosts
 HOSTS = (
     "Defender", "Enterprise0", "Enterprise1", "Enterprise2", "Op_Host0", "Op_Host1", "Op_Host2",
@@ -150,7 +152,9 @@ def _union(bits: np.ndarray, members: int) -> int:
 
 # Indexed by the bit mask of the decoys that stand on a host.
 DECOY_PORTS = np.array([_union(_DECOY_OPENS, mask) for mask in range(1 << NUM_DECOYS)])
-DECOY_EXPLOITABLE = np.array([_union(1 << _DECOY_ATTRACTS, mask) for mask in range(1 << NUM_DECOYS)])
+DECOY_EXPLOITABLE = np.array(
+    [_union(1 << _DECOY_ATTRACTS, mask) for mask in range(1 << NUM_DECOYS)]
+)
 
 # ------------------------------------------------------------------------ what an escalation shows
 REVEALED_HOSTS = np.zeros(NUM_HOSTS, dtype=np.int64)
@@ -177,12 +181,12 @@ BELIEF_NO, BELIEF_UNKNOWN, BELIEF_USER, BELIEF_PRIVILEGED = range(4)
 ACTIVITY_BITS = ((0, 0), (1, 0), (1, 1))
 BELIEF_BITS = ((0, 0), (1, 0), (0, 1), (1, 1))
 OBSERVATION_SIZE = 4 * NUM_HOSTS
-OBSERVATION_STYLES = ("corrected", "stock")
+OBSERVATION_STYLES: tuple[ObservationStyle, ...] = ("corrected", "stock")
 CORRECTED, STOCK = range(2)
 
 # ------------------------------------------------------------------------------- names of options
-RULE_SETS = ("head", "leaderboard-2022")
+RULE_SETS: tuple[RuleSet, ...] = ("head", "leaderboard-2022")
 HEAD, LEADERBOARD_2022 = range(2)
 MAIL_HOSTS = 1 << USER3 | 1 << USER4  # whose restored mail server is immune in LEADERBOARD_2022
-RED_AGENTS = ("b_line", "meander", "sleep")
+RED_AGENTS: tuple[RedAgent, ...] = ("b_line", "meander", "sleep")
 B_LINE, MEANDER, SLEEP = range(3)

@@ -21,7 +21,7 @@ def play_red(env: Environment, rules: int) -> None:
     kind, targets = decide(env)
     target = choose(targets, words[0])
     commit(env, kind, target)
-    exploit, detected, session = draw(env, rules, kind, target, words)
+    exploit, detected, session = draw(env, kind, target, words)
     act_red(env, rules, kind, target, exploit, detected, session)
 
 
@@ -39,6 +39,7 @@ def play_step(env: Environment, action: int, rules: int, red_tempo: int) -> None
 @jit
 def step_all(
     states: NDArray[np.void],  # (num_envs,)
+    chosen: NDArray[np.bool_],  # (num_envs,)
     actions: NDArray[np.int64],  # (num_envs,)
     rules: int,
     red_tempo: int,
@@ -46,12 +47,13 @@ def step_all(
     observations: NDArray[np.uint32],  # (num_envs, 13)
     rewards: NDArray[np.int32],  # (num_envs,), tenths
 ) -> None:
-    """Play one step of every environment."""
+    """Play one step of the chosen environments."""
     for i in range(len(states)):
-        env = states[i]
-        play_step(env, actions[i], rules, red_tempo)
-        rewards[i] = reward_tenths(env)
-        observe(env, style, observations[i])
+        if chosen[i]:
+            env = states[i]
+            play_step(env, actions[i], rules, red_tempo)
+            rewards[i] = reward_tenths(env)
+            observe(env, style, observations[i])
 
 
 @jit
@@ -85,9 +87,13 @@ def first_bad_action(actions: NDArray[np.int64]) -> int:  # (num_envs,)
 
 
 @jit
-def first_finished(states: NDArray[np.void], horizon: int) -> int:
-    """Index of the first environment whose episode is over, -1 if there is none."""
+def first_finished(
+    states: NDArray[np.void],  # (num_envs,)
+    chosen: NDArray[np.bool_],  # (num_envs,)
+    horizon: int,
+) -> int:
+    """Index of the first chosen environment whose episode is over, -1 if there is none."""
     for i in range(len(states)):
-        if states[i].step >= horizon:
+        if chosen[i] and states[i].step >= horizon:
             return i
     return -1

@@ -1,0 +1,1 @@
+"""Defenders to compare with."""

@@ -1,0 +1,163 @@
+"""Speed on this machine: our simulator, and CybORG and MiniCAGE if they can be imported."""
+
+import inspect
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from standing_orders import CAGE2_ID
+from standing_orders.baselines.scripted import ScriptedDefender
+from standing_orders.cage2.actions import NUM_ACTIONS
+from standing_orders.cage2.batch import Cage2Batch
+from standing_orders.cage2.scenario import RED_AGENTS
+from standing_orders.cage2.state import STATE_DTYPE
+from standing_orders.config import RedAgent, SimConfig
+from standing_orders.seeding import environment_seeds
+
+BATCH_SIZES = (1, 100, 1_000, 10_000)
+HORIZON = 100
+
+
+@dataclass(frozen=True)
+class Speed:
+    """One measurement."""
+
+    system: str  # "standing-orders", "gymnasium Env.step", "CybORG", "MiniCAGE"
+    red: str
+    num_envs: int
+    num_threads: int
+    steps_per_second: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a JSON file."""
+        return asdict(self)
+
+
+def bytes_per_environment() -> int:
+    """Memory of one environment's state."""
+    return STATE_DTYPE.itemsize
+
+
+def _fastest(play_episode: Callable[[], int], seconds: float) -> float:
+    """Steps per second of the fastest of the episodes that fit into `seconds`, at least three.
+
+    The fastest, because on a shared machine everything else measures the neighbours.
+    """
+    best, count, start = 0.0, 0, time.perf_counter()
+    while count < 3 or time.perf_counter() - start < seconds:
+        began = time.perf_counter()
+        steps = play_episode()
+        best = max(best, steps / (time.perf_counter() - began))
+        count += 1
+    return best
+
+
+def measure_batch(red: RedAgent, num_envs: int, num_threads: int, seconds: float) -> Speed:
+    """Our batch interface with uniformly random blue actions, which are drawn in the loop."""
+    batch = Cage2Batch(num_envs, SimConfig(red=red, horizon=HORIZON), num_threads=num_threads)
+    blue = ScriptedDefender("random")
+    blue.reset(environment_seeds(1, num_envs))
+    batch.step(blue.act(batch.reset(0)))  # compile
+
+    def play_episode() -> int:
+        observations = batch.reset()
+        for _ in range(HORIZON):
+            observations, _ = batch.step(blue.act(observations))
+        return HORIZON * num_envs
+
+    speed = _fastest(play_episode, seconds)
+    batch.close()
+    return Speed("standing-orders", red, num_envs, num_threads, speed)
+
+
+def measure_env(red: RedAgent, seconds: float) -> Speed:
+    """The Gymnasium path: `gymnasium.make(...)` and one `step` at a time."""
+    env = gymnasium.make(CAGE2_ID, red=red, horizon=HORIZON)
+    choices = np.random.default_rng(0).integers(NUM_ACTIONS, size=HORIZON)
+    env.reset(seed=0)
+    env.step(choices[0])  # compile
+
+    def play_episode() -> int:
+        env.reset()
+        for action in choices:
+            env.step(action)
+        return HORIZON
+
+    return Speed("gymnasium Env.step", red, 1, 1, _fastest(play_episode, seconds))
+
+
+def measure_cyborg(red: RedAgent, seconds: float) -> Speed | None:
+    """CybORG behind its challenge wrapper; None if it is not installed."""
+    try:
+        from CybORG import CybORG  # noqa: PLC0415 (optional, heavy)
+        from CybORG.Agents import (  # noqa: PLC0415
+            B_lineAgent,
+            RedMeanderAgent,
+            SleepAgent,
+        )
+        from CybORG.Agents.Wrappers import ChallengeWrapper  # noqa: PLC0415
+    except ImportError:
+        return None
+    agent = {"b_line": B_lineAgent, "meander": RedMeanderAgent, "sleep": SleepAgent}[red]
+    scenario = Path(inspect.getfile(CybORG)).parent / "Shared/Scenarios/Scenario2.yaml"
+    env = ChallengeWrapper(
+        env=CybORG(str(scenario), "sim", agents={"Red": agent}), agent_name="Blue"
+    )
+    choices = np.random.default_rng(0).integers(NUM_ACTIONS, size=HORIZON).tolist()
+
+    def play_episode() -> int:
+        env.reset()
+        for action in choices:
+            env.step(action)
+        return HORIZON
+
+    return Speed("CybORG", red, 1, 1, _fastest(play_episode, seconds))
+
+
+def measure_minicage(red: RedAgent, num_envs: int, seconds: float) -> Speed | None:
+    """MiniCAGE with its own red agents; None if it is not installed or lacks the agent."""
+    try:
+        from mini_CAGE import (  # noqa: PLC0415 (optional)
+            B_line_minimal,
+            Meander_minimal,
+            SimplifiedCAGE,
+        )
+    except ImportError:
+        return None
+    agents = {"b_line": B_line_minimal, "meander": Meander_minimal}
+    if red not in agents:
+        return None
+    env, agent = SimplifiedCAGE(num_envs=num_envs), agents[red]()
+    choices = np.random.default_rng(0)
+
+    def play_episode() -> int:
+        state, _ = env.reset()
+        agent.reset()
+        for _ in range(HORIZON):
+            blue = choices.integers(
+                1, env.action_space.n if hasattr(env, "action_space") else 53, size=(num_envs, 1)
+            )
+            state, _, _, _ = env.step(red_action=agent.get_action(state["Red"]), blue_action=blue)
+        return HORIZON * num_envs
+
+    return Speed("MiniCAGE", red, num_envs, 1, _fastest(play_episode, seconds))
+
+
+def measure_all(seconds: float) -> Iterator[Speed]:
+    """Every measurement of `bench sim`, one at a time."""
+    all_threads = os.cpu_count() or 1
+    for red in RED_AGENTS:
+        for num_envs in BATCH_SIZES:
+            yield measure_batch(red, num_envs, 1, seconds)
+        if all_threads > 1:
+            yield measure_batch(red, BATCH_SIZES[-1], all_threads, seconds)
+        yield measure_env(red, seconds)
+        others = [measure_cyborg(red, seconds)]
+        others += [measure_minicage(red, num_envs, seconds) for num_envs in BATCH_SIZES]
+        yield from (speed for speed in others if speed is not None)

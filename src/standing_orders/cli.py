@@ -1,0 +1,183 @@
+"""The command line: parse, call one function, print."""
+
+import json
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+from pydantic import Field
+
+from standing_orders.config import Config, GameConfig, RuleSet, SimConfig
+from standing_orders.errors import StandingOrdersError
+from standing_orders.version import VERSION
+
+POLICIES = "sleep, random, useful-random, react_restore, react_remove, heuristic"
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
+INTERRUPTED = 130
+
+
+class Common(Config):
+    """Flags of every command."""
+
+    debug: bool = Field(False, description="Show the traceback of an error.")
+
+
+class Parity(Common):
+    """Replay recorded CybORG episodes and count differences, field by field.
+
+    Exit code 0 only if there is none.
+    """
+
+    paths: tyro.conf.Positional[tuple[Path, ...]] = Field(
+        description="Recordings (*.npz), or folders of them."
+    )
+    rules: RuleSet = Field("head", description="Rule set that the recordings were made with.")
+    json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
+        False, description="Print JSON instead of tables."
+    )
+
+    def run(self) -> int:
+        """Run the command."""
+        from standing_orders.cage2.parity import compare_file
+        from standing_orders.cage2.traces import find_recordings
+        from standing_orders.tables import print_parity
+
+        reports = []
+        for path in find_recordings(list(self.paths)):
+            reports.append(compare_file(path, self.rules))
+            if not self.json_output:
+                print_parity(reports[-1])
+        differences = sum(report.differences for report in reports)
+        if self.json_output:
+            print(json.dumps([report.to_json() for report in reports], indent=1))
+        else:
+            steps = sum(report.num_episodes * report.num_steps for report in reports)
+            print(f"{differences} differences in {steps} steps of {len(reports)} files")
+        return 0 if differences == 0 else 1
+
+
+class Evaluate(Common, GameConfig):
+    """Score card of a policy: its return at 30, 50 and 100 steps against each red agent."""
+
+    policy: str = Field("heuristic", description=f"Defender: {POLICIES}.")
+    red: Literal["b_line", "meander", "sleep", "all"] = Field("all", description="Red agent.")
+    episodes: int = Field(1_000, ge=2, strict=True, description="Episodes for each red agent.")
+    seed: Seed = Field(0, description="Root seed; same seed, same score to the last digit.")
+    threads: int = Field(1, ge=1, strict=True, description="Threads; the score is the same.")
+    json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
+        False, description="Print JSON instead of a table."
+    )
+
+    def run(self) -> int:
+        """Run the command."""
+        from standing_orders.baselines.scripted import ScriptedDefender
+        from standing_orders.cage2.scenario import RED_AGENTS
+        from standing_orders.evaluate import evaluate
+        from standing_orders.tables import print_score_card, show_progress
+
+        reds = RED_AGENTS if self.red == "all" else (self.red,)
+        policy = ScriptedDefender(self.policy)
+        with show_progress("episodes", self.episodes * len(reds)) as advance:
+            card = evaluate(
+                policy,
+                GameConfig(**{name: getattr(self, name) for name in GameConfig.model_fields}),
+                reds=reds,
+                num_episodes=self.episodes,
+                seed=self.seed,
+                num_threads=self.threads,
+                advance=advance,
+            )
+        if self.json_output:
+            print(json.dumps(card.to_json(), indent=1))
+        else:
+            print_score_card(card)
+        return 0
+
+
+class Play(Common, SimConfig):
+    """Watch one episode in the terminal, step by step or at a speed."""
+
+    policy: str = Field("heuristic", description=f"Defender: {POLICIES}.")
+    seed: Seed = Field(0, description="Root seed; same seed, same episode.")
+    speed: float | None = Field(
+        None, gt=0, description="Steps per second; without it, Enter plays the next step."
+    )
+    plain: bool = Field(
+        False, description="Plain text without waiting, for pipes (default if not a terminal)."
+    )
+
+    def run(self) -> int:
+        """Run the command."""
+        from standing_orders.baselines.scripted import ScriptedDefender
+        from standing_orders.play import watch
+
+        config = SimConfig(**{name: getattr(self, name) for name in SimConfig.model_fields})
+        is_plain = self.plain or not (sys.stdin.isatty() and sys.stdout.isatty())
+        policy = ScriptedDefender(self.policy)
+        watch(policy, config, seed=self.seed, speed=self.speed, is_plain=is_plain)
+        return 0
+
+
+class Bench(Common):
+    """Speed on this machine; CybORG and MiniCAGE beside ours if they can be imported."""
+
+    what: tyro.conf.Positional[Literal["sim"]] = Field(description="sim: the simulator.")
+    seconds: float = Field(1.0, gt=0, description="Seconds for each measurement.")
+    json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
+        False, description="Print JSON instead of a table."
+    )
+
+    def run(self) -> int:
+        """Run the command."""
+        from standing_orders.bench import bytes_per_environment, measure_all
+        from standing_orders.tables import print_speeds
+
+        if self.json_output:
+            speeds = [speed.to_json() for speed in measure_all(self.seconds)]
+            result = {"bytes_per_environment": bytes_per_environment(), "speeds": speeds}
+            print(json.dumps(result, indent=1))
+        else:
+            print_speeds(measure_all(self.seconds), bytes_per_environment())
+        return 0
+
+
+Command = (
+    Annotated[Evaluate, tyro.conf.subcommand("evaluate", prefix_name=False)]
+    | Annotated[Play, tyro.conf.subcommand("play", prefix_name=False)]
+    | Annotated[Parity, tyro.conf.subcommand("parity", prefix_name=False)]
+    | Annotated[Bench, tyro.conf.subcommand("bench", prefix_name=False)]
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and give its exit code."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if words == ["--version"]:
+        print(f"standing-orders {VERSION}")
+        return 0
+    try:
+        command: Any = tyro.cli(
+            Command,
+            prog="standing-orders",
+            description="Cyber-defence agents that follow orders.",
+            args=words,
+            config=(tyro.conf.FlagCreatePairsOff,),
+        )
+        return int(command.run())
+    except StandingOrdersError as err:
+        if "--debug" in words:
+            traceback.print_exc()
+        print(f"error: {err}", file=sys.stderr)
+        return err.exit_code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

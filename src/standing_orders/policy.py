@@ -1,0 +1,30 @@
+"""What a defender is: seeds in at the start of an episode, observations in, actions out."""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Policy(Protocol):
+    """A defender of a batch of environments that sees observations and nothing else."""
+
+    @property
+    def name(self) -> str:
+        """Name for tables and logs."""
+        ...
+
+    def reset(self, seeds: NDArray[np.uint64]) -> None:
+        """Begin one episode in each of `len(seeds)` environments.
+
+        Args:
+            seeds: shape (num_envs,); environment i's random choices depend on `seeds[i]` alone.
+        """
+        ...
+
+    def act(
+        self,
+        observations: NDArray[np.int8],  # (num_envs, 52)
+    ) -> NDArray[np.int64]:  # (num_envs,)
+        """Choose one action for each environment; the next call may overwrite the result."""
+        ...
