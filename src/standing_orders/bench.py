@@ -22,6 +22,7 @@ from standing_orders.seeding import environment_seeds
 
 BATCH_SIZES = (1, 100, 1_000, 10_000)
 HORIZON = 100
+MINICAGE_ACTIONS = 53  # it has one decoy action a host
 
 
 @dataclass(frozen=True)
@@ -133,17 +134,16 @@ def measure_minicage(red: RedAgent, num_envs: int, seconds: float) -> Speed | No
     agents = {"b_line": B_line_minimal, "meander": Meander_minimal}
     if red not in agents:
         return None
-    env, agent = SimplifiedCAGE(num_envs=num_envs), agents[red]()
+    env = SimplifiedCAGE(num_envs=num_envs)
     choices = np.random.default_rng(0)
 
     def play_episode() -> int:
         state, _ = env.reset()
-        agent.reset()
+        agent = agents[red]()
         for _ in range(HORIZON):
-            blue = choices.integers(
-                1, env.action_space.n if hasattr(env, "action_space") else 53, size=(num_envs, 1)
-            )
-            state, _, _, _ = env.step(red_action=agent.get_action(state["Red"]), blue_action=blue)
+            blue = choices.integers(MINICAGE_ACTIONS, size=(num_envs, 1))
+            attack = agent.get_action(observation=state["Red"]).astype(int)
+            state, *_ = env.step(blue_action=blue, red_action=attack)
         return HORIZON * num_envs
 
     return Speed("MiniCAGE", red, num_envs, 1, _fastest(play_episode, seconds))

@@ -31,7 +31,7 @@ class Parity(Common):
     """
 
     paths: tyro.conf.Positional[tuple[Path, ...]] = Field(
-        description="Recordings (*.npz), or folders of them."
+        min_length=1, description="Recordings (*.npz), or folders of them."
     )
     rules: RuleSet = Field("head", description="Rule set that the recordings were made with.")
     json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(

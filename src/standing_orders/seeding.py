@@ -1,6 +1,7 @@
 """Root seed -> named, independent child seeds."""
 
 import hashlib
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from standing_orders.errors import ConfigError
 MAX_SEED = 2**63 - 1
 
 
-def check_seed(seed: int) -> int:
+def check_seed(seed: int | np.integer[Any]) -> int:
     """Return `seed` if it can be one.
 
     Raises:
@@ -44,6 +45,8 @@ def child_seed(root: int, *names: str | int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") & MAX_SEED
 
 
-def environment_seeds(seed: int, num_envs: int) -> NDArray[np.uint64]:  # (num_envs,)
+def environment_seeds(
+    seed: int | np.integer[Any], num_envs: int
+) -> NDArray[np.uint64]:  # (num_envs,)
     """Give environment i the seed `seed + i`, the convention of Gymnasium's vector environments."""
     return np.uint64(check_seed(seed)) + np.arange(num_envs, dtype=np.uint64)

@@ -176,7 +176,7 @@ class Cage2Batch:
 
     def _seeds(self, seed: int | ArrayLike) -> NDArray[np.uint64]:
         if isinstance(seed, int | np.integer):
-            return environment_seeds(int(seed), self.num_envs)
+            return environment_seeds(seed, self.num_envs)
         seeds: NDArray[Any] = np.asarray(seed)
         if seeds.shape != (self.num_envs,) or seeds.dtype.kind not in "iu":
             raise ConfigError(f"seed must be a whole number or {self.num_envs} of them")

@@ -1,0 +1,172 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from standing_orders.cli import main
+from standing_orders.version import VERSION
+
+
+def run(*words: str) -> int:
+    """Exit code of a command; the parser leaves by SystemExit."""
+    try:
+        return main(list(words))
+    except SystemExit as stop:
+        return int(stop.code or 0)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from standing_orders.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'numba', 'torch', 'scipy', 'stable_baselines3', 'sklearn', 'ray', 'plotly'}\n"
+        "sys.exit(', '.join(sorted(heavy & set(sys.modules))))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.stderr.strip() == ""
+    assert "evaluate" in result.stdout
+
+
+@pytest.mark.parametrize("command", ["evaluate", "play", "parity", "bench"])
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(command, "--help") == 0
+    assert f"standing-orders {command}" in capsys.readouterr().out
+
+
+def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--version") == 0
+    assert capsys.readouterr().out == f"standing-orders {VERSION}\n"
+
+
+def test_evaluate_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("evaluate", "--policy", "sleep", "--red", "b_line", "--episodes", "20") == 0
+    out = capsys.readouterr().out
+    assert "rules head" in out
+    assert "n = 20 episodes" in out
+    assert "b_line" in out
+    assert "meander" not in out
+
+
+def test_evaluate_prints_json_with_all_that_repeats_it(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("evaluate", "--policy", "random", "--episodes", "30", "--seed", "5", "--json")
+    assert run(*words, "--rules", "leaderboard-2022", "--observation", "stock") == 0
+    first = capsys.readouterr().out
+    card = json.loads(first)
+    assert {key: card[key] for key in card if key != "scores"} == {
+        "policy": "random", "rules": "leaderboard-2022", "observation": "stock", "head_start": 0,
+        "red_tempo": 1, "episodes": 30, "seed": 5, "version": VERSION,
+    }  # fmt: skip
+    assert len(card["scores"]) == 16
+    assert set(card["scores"][0]["percentiles"]) == {
+        "0", "5", "10", "25", "50", "75", "90", "95", "100",
+    }  # fmt: skip
+    assert run(*words, "--rules", "leaderboard-2022", "--observation", "stock") == 0
+    assert capsys.readouterr().out == first
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("evaluate", "--policy", "nobody"), "'nobody': must be one of sleep, random"),
+        (("evaluate", "--red", "green"), "green"),
+        (("evaluate", "--rules", "new"), "new"),
+        (("evaluate", "--observation", "all"), "all"),
+        (("evaluate", "--head-start", "-1"), "head_start = -1"),
+        (("evaluate", "--episodes", "1"), "episodes = 1"),
+        (("evaluate", "--seed", "-3"), "seed = -3"),
+        (("play", "--speed", "0"), "speed = 0"),
+        (("play", "--policy", "nobody", "--plain"), "'nobody'"),
+        (("bench", "disk"), "disk"),
+        (("parity",), "paths = (): "),
+        (("frobnicate",), "frobnicate"),
+    ],
+)
+def test_bad_input_is_named_and_exits_2(
+    words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*words) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err + captured.out
+    assert "Traceback" not in captured.err
+
+
+def test_parity_of_equal_recordings_exits_0(
+    reference: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("parity", str(reference / "head" / "useful__bline.npz")) == 0
+    out = capsys.readouterr().out
+    assert "0 differences in 400 steps of 1 files" in out
+    assert "n_removable" in out
+
+
+def test_parity_names_a_process_id_reuse(
+    reference: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("parity", str(reference / "head" / "heuristic__saboteur.npz")) == 0
+    assert "process-id re-use" in capsys.readouterr().out
+
+
+def test_parity_with_differences_exits_1_and_says_where(
+    reference: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = reference / "leaderboard-2022" / "react_restore__meander.npz"
+    assert run("parity", str(path), "--rules", "head", "--json") == 1
+    (report,) = json.loads(capsys.readouterr().out)
+    assert report["differences"] > 0
+    assert report["fields"]["reward10"]["first"].startswith("episode ")
+    assert run("parity", str(path), "--rules", "leaderboard-2022") == 0
+
+
+def test_parity_of_a_malformed_file_exits_3(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "broken.npz"
+    path.write_text("nothing")
+    assert run("parity", str(path)) == 3
+    err = capsys.readouterr().err
+    assert err.startswith(f"error: {path}: not a readable npz recording")
+    assert err.count("\n") == 1
+
+
+def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("parity", "nowhere.npz", "--debug") == 3
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_play_prints_every_step(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("play", "--plain", "--seed", "3", "--red", "meander", "--horizon", "12")
+    assert run(*words) == 0
+    first = capsys.readouterr().out
+    assert [f"step {i}/12" in first for i in range(13)] == [True] * 13
+    assert "DecoyFemitter Enterprise2" in first
+    assert run(*words) == 0
+    assert capsys.readouterr().out == first
+
+
+def test_bench_prints_json(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("standing_orders.bench.BATCH_SIZES", (1, 10))
+    assert run("bench", "sim", "--seconds", "0.01", "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["bytes_per_environment"] < 1_000
+    measured = {(speed["system"], speed["red"]) for speed in result["speeds"]}
+    assert measured >= {
+        (system, red)
+        for system in ("standing-orders", "gymnasium Env.step")
+        for red in ("b_line", "meander", "sleep")
+    }
+    assert all(speed["steps_per_second"] > 0 for speed in result["speeds"])
+
+
+def test_bench_prints_a_table(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("standing_orders.bench.BATCH_SIZES", (10,))
+    assert run("bench", "sim", "--seconds", "0.01") == 0
+    assert "steps/s" in capsys.readouterr().out
