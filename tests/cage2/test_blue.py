@@ -143,6 +143,13 @@ def test_remove_changes_the_belief_of_no_other_host(game) -> None:
     assert [g.belief(host) for host in ("User1", "User2", "User3")] == ["User", "Unknown", "User"]
 
 
+@pytest.mark.parametrize("host", HOSTS)
+def test_remove_of_the_last_session_ends_the_hold_on_the_host(game, host: str) -> None:
+    g = game().give_session(host, removable=True)
+    g.blue("Remove", host)
+    assert g.hosts("held") == set()
+
+
 @pytest.mark.parametrize(("removable", "is_reached"), [(True, False), (False, True)])
 def test_remove_of_the_last_enterprise_session_closes_the_way_to_operational(
     game, removable: bool, is_reached: bool
