@@ -14,12 +14,19 @@ LAYERS = (
     {"tables"},
     {"bench", "play", "evaluate", "sb3"},
     {"baselines"},
+    {"rules"},
     {"policy", "cage2"},
-    {"config", "seeding", "errors", "version"},
+    {"runs", "config", "seeding", "errors", "version"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # Small modules of the lowest layers build on each other, errors first.
-ALLOWED_SIDEWAYS = {("config", "errors"), ("seeding", "errors")}
+ALLOWED_SIDEWAYS = {
+    ("config", "errors"),
+    ("seeding", "errors"),
+    ("runs", "config"),
+    ("runs", "errors"),
+    ("runs", "version"),
+}
 
 
 def modules() -> list[Path]:

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from standing_orders.errors import ConfigError
 
 RedAgent = Literal["b_line", "meander", "sleep"]
+Opponent = Literal["b_line", "meander", "sleep", "mixed"]
 RuleSet = Literal["head", "leaderboard-2022"]
 ObservationStyle = Literal["corrected", "stock"]
 
@@ -64,3 +65,126 @@ class SimConfig(GameConfig):
 
     red: RedAgent = Field("b_line", description="Red agent that attacks.")
     horizon: int = Field(100, ge=1, le=10_000, strict=True, description="Steps of an episode.")
+
+
+class AlignmentConfig(Config):
+    """How following the order is rewarded in training; scores never contain it."""
+
+    weight: float = Field(0.0, ge=0, description="Lambda: bonus of a fully compliant episode.")
+    shape: Literal["linear", "progressive", "progressive-continuous"] = Field(
+        "linear", description="How compliance becomes bonus."
+    )
+    fix_bonus: float = Field(0.0, ge=0, description="Bonus of each compliant fix.")
+    violation_cost: float = Field(0.0, ge=0, description="Cost of each violation.")
+    idle_cost: float = Field(
+        0.0, ge=0, description="Cost of an episode that never fixes although a type was held."
+    )
+    count_foothold: bool = Field(
+        False,
+        description="Count red's foothold on User0 as a compromise, as older results did: then "
+        "nothing ranked after user can be repaired lawfully.",
+    )
+
+
+class PpoConfig(Config):
+    """The learner."""
+
+    learning_rate: float = Field(2e-3, gt=0, le=1, description="Adam's step size.")
+    final_learning_rate: float | None = Field(
+        None, gt=0, le=1, description="Fall linearly to this over the budget; constant without it."
+    )
+    epochs: int = Field(6, ge=1, strict=True, description="Passes over each batch.")
+    minibatches: int = Field(4, ge=1, strict=True, description="Gradient steps per pass.")
+    clip: float = Field(0.2, gt=0, lt=1, description="Clip range of the probability ratio.")
+    gamma: float = Field(0.99, ge=0, le=1, description="Discount.")
+    advantages: Literal["gae", "monte-carlo"] = Field(
+        "gae", description="GAE with the value beyond the horizon, or plain returns up to it."
+    )
+    gae_lambda: float = Field(0.95, ge=0, le=1, description="Lambda of GAE.")
+    entropy: float = Field(0.01, ge=0, description="Coefficient of the entropy bonus.")
+    value: float = Field(0.5, ge=0, description="Coefficient of the value loss.")
+    reward_scale: float = Field(0.1, gt=0, description="Rewards are multiplied by it for learning.")
+    max_gradient: float = Field(0.5, gt=0, description="Norm that gradients are clipped to.")
+    max_kl: float | None = Field(None, gt=0, description="Stop the passes at this KL divergence.")
+    share_penalty: float = Field(
+        0.0, ge=0, description="Coefficient of the share of fix probability on violations."
+    )
+    imitation: float = Field(
+        0.0,
+        ge=0,
+        description="Coefficient of imitating 'restore a held host of the top type' while two or "
+        "more types are held.",
+    )
+    hidden: tuple[int, ...] = Field((64, 64), min_length=1, description="Hidden layer sizes.")
+    activation: Literal["tanh", "relu"] = Field("tanh", description="Activation function.")
+    focus: bool = Field(
+        False, description="Input: the highest-ranked type that blue's table shows compromised."
+    )
+    memory: bool = Field(
+        False, description="Inputs: scans, exploits and decoys so far per host, step fraction."
+    )
+
+
+class ScheduleConfig(Config):
+    """Published proposals for reaching 95 %, each off unless switched on.
+
+    Where one speaks of compliance it means that of the update before.
+    """
+
+    weight_stages: bool = Field(
+        False, description="Alignment weight x1, x1.5 from episode 1,000, x2.5 from 3,000."
+    )
+    small_updates: bool = Field(
+        False, description="Half the episodes an update from compliance 0.85 on."
+    )
+    soft_mask: bool = Field(
+        False,
+        description="From compliance 0.80 on, violations are 0.1 times as likely in training, in "
+        "the stored and the recomputed probabilities alike; never in evaluation.",
+    )
+    more_epochs: bool = Field(False, description="Twice the epochs from compliance 0.85 on.")
+    compliance_loss: float = Field(
+        0.0,
+        ge=0,
+        description="Coefficient of a hinge on the probability of violations beyond 0.05.",
+    )
+    learning_rate_steps: bool = Field(
+        False, description="Learning rate x1, x0.5 from compliance 0.80, x0.25 from 0.90."
+    )
+    plateau_stop: bool = Field(
+        False, description="Stop after 12 updates without an improvement of 0.01."
+    )
+
+
+class GateConfig(Config):
+    """When an order counts as followed: measured on fresh episodes, never on a training batch."""
+
+    threshold: float = Field(0.95, ge=0, le=1, description="Strict compliance to reach.")
+    min_judged: int = Field(100, ge=1, strict=True, description="Judged fixes it takes at least.")
+    contested_floor: float = Field(0.0, ge=0, le=1, description="Contested compliance to reach.")
+    response_floor: float = Field(0.0, ge=0, le=1, description="Response rate to reach.")
+    episodes: int = Field(200, ge=2, strict=True, description="Fresh episodes of one measurement.")
+
+
+class TrainConfig(GameConfig):
+    """Train a defender that follows an order."""
+
+    order: str = Field(
+        "any",
+        description="What the defender must follow: an order such as "
+        "op_server>enterprise>defender>op_host>user, a named one (critical_first, "
+        "enterprise_focus, user_priority, operational_focus, balanced, reverse) or its number; "
+        "'any': one policy for all orders, told a random one each episode; 'none': no order.",
+    )
+    red: Opponent = Field("b_line", description="Red agent that attacks; 'mixed': all in turn.")
+    episodes: int = Field(20_000, ge=1, strict=True, description="Budget of training episodes.")
+    update_episodes: int = Field(100, ge=1, strict=True, description="Episodes an update.")
+    seed: int = Field(0, ge=0, le=2**63 - 1, strict=True, description="Root seed.")
+    stop_at_gate: bool = Field(
+        True, description="Stop when the gate is passed (one order only; 'any' uses the budget)."
+    )
+    checkpoint_every: int = Field(20, ge=1, strict=True, description="Updates between checkpoints.")
+    alignment: AlignmentConfig = AlignmentConfig()
+    ppo: PpoConfig = PpoConfig()
+    schedules: ScheduleConfig = ScheduleConfig()
+    gate: GateConfig = GateConfig()

@@ -23,3 +23,15 @@ class DataError(StandingOrdersError):
     """A file or folder is missing, malformed or not what it claims to be."""
 
     exit_code = 3
+
+
+class CheckpointError(StandingOrdersError):
+    """A run folder, or a checkpoint in it, cannot be created, locked, written or read."""
+
+    exit_code = 3
+
+
+class NumericsError(StandingOrdersError):
+    """A number that must be finite is not."""
+
+    exit_code = 4

@@ -154,6 +154,10 @@ class Game:
         self.blue(*blue)
         if red:
             self.red(*red, **draws)
+        self.look()
+
+    def look(self) -> None:
+        """The end of a step: blue sees the events so far."""
         update_belief(self.env)
         observe(self.env, self.style, self.observation.view(np.uint32))
 

@@ -148,6 +148,31 @@ def test_decoy_hit_in_the_step_of_its_own_placement_shows_an_exploit(game, style
     assert g.seen("User1") == ("Exploit", "User")
 
 
+# Only a red of a higher tempo does so; the general rule of 7.1 covers it.
+@pytest.mark.parametrize(
+    ("detected", "seen"),
+    [
+        ((True, True), ("Scan", "No")),
+        ((True, False), ("Scan", "No")),
+        ((False, False), ("Scan", "No")),
+    ],
+)
+def test_exploits_of_two_ports_in_one_step_look_like_a_scan(game, detected, seen) -> None:
+    g = game().know_all()
+    g.exploit("User3", "HTTPRFI", detected=detected[0])
+    g.exploit("User3", "HTTPSRFI", detected=detected[1])
+    g.look()
+    assert g.seen("User3") == seen
+
+
+def test_same_exploit_twice_in_one_step_still_shows_an_exploit(game) -> None:
+    g = game().know_all()
+    g.exploit("User3", "HTTPRFI", detected=True)
+    g.exploit("User3", "HTTPRFI", detected=False)
+    g.look()
+    assert g.seen("User3") == ("Exploit", "User")
+
+
 @pytest.mark.parametrize("style", STYLES)
 def test_discovery_of_a_subnet_is_not_seen(game, style: str) -> None:
     g = game(observation=style).know_all()

@@ -1,6 +1,6 @@
 """The batch interface: many environments, arrays in and out, nothing copied."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -18,7 +18,7 @@ from standing_orders.cage2.scenario import (
 )
 from standing_orders.cage2.state import allocate
 from standing_orders.cage2.step import first_bad_action, first_finished, reset_all, step_all
-from standing_orders.config import SimConfig
+from standing_orders.config import RedAgent, SimConfig
 from standing_orders.errors import ConfigError, SimulationError
 from standing_orders.seeding import check_seed, environment_seeds
 
@@ -29,6 +29,7 @@ class Cage2Batch:
     Args:
         num_envs: how many, at least 1.
         config: which game; the standard one if left out.
+        reds: a red agent for each environment instead of the config's one for all.
         num_threads: threads that share the batch. The results do not depend on it.
 
     Example:
@@ -41,7 +42,12 @@ class Cage2Batch:
     """
 
     def __init__(
-        self, num_envs: int, config: SimConfig | None = None, *, num_threads: int = 1
+        self,
+        num_envs: int,
+        config: SimConfig | None = None,
+        *,
+        reds: Sequence[RedAgent] | None = None,
+        num_threads: int = 1,
     ) -> None:
         if num_envs < 1:
             raise ConfigError(f"num_envs = {num_envs}: must be at least 1")
@@ -50,7 +56,7 @@ class Cage2Batch:
         self.config = config or SimConfig()
         self.num_envs = num_envs
         self.states = allocate(num_envs)
-        self.states["red"] = RED_AGENTS.index(self.config.red)
+        self.states["red"] = [RED_AGENTS.index(red) for red in reds or (self.config.red,)]
         self.observations = np.zeros((num_envs, OBSERVATION_SIZE), dtype=np.int8)
         self.rewards = np.zeros(num_envs, dtype=np.int32)  # tenths of a point
         self._rules = RULE_SETS.index(self.config.rules)

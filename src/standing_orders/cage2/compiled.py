@@ -19,8 +19,8 @@ def cache_folder() -> Path:
     """Folder that holds the compiled kernels of exactly this source."""
     digest = hashlib.sha256()
     package = Path(__file__).parent.parent
-    for folder in (package / "cage2", package / "baselines"):
-        for source in sorted(folder.glob("*.py")):
+    for folder in ("baselines", "cage2", "learn", "rules"):
+        for source in sorted((package / folder).glob("*.py")):
             digest.update(source.name.encode() + b"\0" + source.read_bytes())
     root = os.environ.get("STANDING_ORDERS_CACHE_DIR")
     if root is None:

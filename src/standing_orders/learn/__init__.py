@@ -1,0 +1,1 @@
+"""PPO: networks, advantages, losses, schedules and the trainer."""

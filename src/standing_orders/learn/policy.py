@@ -1,0 +1,67 @@
+"""A trained network as a defender: it sees observations and the order it is told."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from standing_orders.cage2.compiled import jit
+from standing_orders.cage2.rng import BLUE_STREAM, philox
+from standing_orders.learn.inputs import InputEncoder
+from standing_orders.learn.networks import ActorCritic
+from standing_orders.learn.sampling import sample_actions
+
+
+@jit
+def _draw_uniforms(seeds: NDArray[np.uint64], turn: int, uniforms: NDArray[np.float64]) -> None:
+    for i in range(len(seeds)):
+        words = philox(turn, 0, BLUE_STREAM, 0, seeds[i])
+        uniforms[i] = (words[0] * 2.0**20 + (words[1] >> 12)) * 2.0**-52
+
+
+class LearnedDefender:
+    """A network that plays greedily or draws its actions.
+
+    Args:
+        network: trained.
+        name: for tables.
+        order: what it is told, 0 to 119; without meaning for a network that takes no order.
+        is_greedy: take the likeliest action instead of drawing one.
+    """
+
+    def __init__(
+        self, network: ActorCritic, *, name: str, order: int = 0, is_greedy: bool = False
+    ) -> None:
+        self.name = name
+        self._network = network
+        self._order = order
+        self._is_greedy = is_greedy
+        self.reset(np.zeros(0, dtype=np.uint64))
+
+    def reset(self, seeds: NDArray[np.uint64]) -> None:
+        """Begin one episode in each of `len(seeds)` environments."""
+        count = len(seeds)
+        self._seeds = seeds
+        self._turn = 0
+        self._encoder = InputEncoder(self._network.layout, np.full(count, self._order))
+        self._inputs = np.zeros((count, self._network.layout.size), dtype=np.int8)
+        self._uniforms = np.zeros(count)
+        self._actions = np.zeros(count, dtype=np.int64)
+
+    def act(
+        self,
+        observations: NDArray[np.int8],  # (num_envs, 52)
+    ) -> NDArray[np.int64]:  # (num_envs,)
+        """Choose one action for each environment; the next call overwrites the result."""
+        self._encoder.encode(observations, self._inputs)
+        with torch.inference_mode():
+            logits: NDArray[Any] = self._network.logits(self._network.prepare(self._inputs)).numpy()
+        if self._is_greedy:
+            self._actions[:] = logits.argmax(axis=1)
+        else:
+            _draw_uniforms(self._seeds, self._turn, self._uniforms)
+            sample_actions(logits, self._uniforms, self._actions)
+        self._turn += 1
+        self._encoder.note(self._actions)
+        return self._actions

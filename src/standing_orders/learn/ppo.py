@@ -1,0 +1,125 @@
+"""PPO: the losses as pure functions of tensors, and one update."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from standing_orders.cage2.actions import HOST_OF_ACTION, KIND_OF_ACTION, REMOVE, RESTORE
+from standing_orders.cage2.scenario import NUM_UNIT_TYPES, UNIT_TYPE_OF_HOST
+
+_IS_FIX = torch.tensor((KIND_OF_ACTION == REMOVE) | (KIND_OF_ACTION == RESTORE))
+_FIXES = torch.nonzero(_IS_FIX).squeeze(1)  # the 26 actions that repair
+_FIX_HOST = torch.tensor(HOST_OF_ACTION)[_FIXES]
+_FIX_TYPE = torch.tensor(UNIT_TYPE_OF_HOST)[_FIX_HOST]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A minibatch of distinct rows; see `distinct`."""
+
+    inputs: Tensor  # (rows, size), prepared
+    actions: Tensor  # (rows,)
+    old_log_probs: Tensor  # (rows,)
+    advantages_up: Tensor  # (rows,): sum of the positive advantages of the equal rows
+    advantages_down: Tensor  # (rows,): sum of the negative ones
+    targets: Tensor  # (rows,): mean value target
+    weights: Tensor  # (rows,): number of equal rows
+    top_type: Tensor  # (rows,): highest-ranked held type in the true state, -1 none
+    held_hosts: Tensor  # (rows, 13): 1 where red holds the host
+    is_contested: Tensor  # (rows,): two or more types held
+
+
+def surrogate_loss(
+    log_probs: Tensor,
+    old_log_probs: Tensor,
+    advantages_up: Tensor,
+    advantages_down: Tensor,
+    weights: Tensor,
+    *,
+    clip: float,
+) -> Tensor:
+    """Clipped surrogate of PPO (Schulman et al. 2017, eq. 7), negated, mean over original rows.
+
+    For a positive advantage min(r A, clip(r) A) = min(r, 1 + clip) A, for a negative one
+    max(r, 1 - clip) A: so equal rows need only their two sums.
+    """
+    ratio = torch.exp(log_probs - old_log_probs)
+    gain = torch.clamp(ratio, max=1 + clip) * advantages_up
+    gain = gain + torch.clamp(ratio, min=1 - clip) * advantages_down
+    return -gain.sum() / weights.sum()
+
+
+def value_loss(values: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
+    """Half the mean squared error; the spread inside equal rows, a constant, is left out."""
+    return 0.5 * (weights * (values - targets) ** 2).sum() / weights.sum()
+
+
+def entropy(log_probs_all: Tensor, weights: Tensor) -> Tensor:
+    """Mean entropy of the policy."""
+    per_row = -(log_probs_all.exp() * log_probs_all).sum(dim=1)
+    return (weights * per_row).sum() / weights.sum()
+
+
+def _is_violation(top_type: Tensor) -> Tensor:  # (rows,) -> (rows, 26)
+    """Which of the fixes would be violations."""
+    return (_FIX_TYPE != top_type[:, None]) & (top_type >= 0)[:, None]
+
+
+def mask_violations(logits: Tensor, top_type: Tensor, factor: float) -> Tensor:
+    """Make violations `factor` times as likely as the network would, before normalisation."""
+    lowered = torch.zeros_like(logits)
+    lowered[:, _FIXES] = _is_violation(top_type) * math.log(factor)
+    return logits + lowered
+
+
+def _fix_probs(log_probs_all: Tensor) -> Tensor:  # (rows, 145) -> (rows, 26)
+    return log_probs_all[:, _FIXES].exp()
+
+
+def violation_mass(log_probs_all: Tensor, top_type: Tensor) -> Tensor:  # -> (rows,)
+    """Probability of a fix that would be a violation in the recorded true state."""
+    return (_fix_probs(log_probs_all) * _is_violation(top_type)).sum(dim=1)
+
+
+def compliance_loss(
+    log_probs_all: Tensor, top_type: Tensor, weights: Tensor, *, target: float
+) -> Tensor:
+    """Hinge on the violation mass: only what exceeds 1 - target costs, where a type is held."""
+    is_held = (top_type >= 0) * weights
+    excess = torch.clamp(violation_mass(log_probs_all, top_type) - (1 - target), min=0)
+    return (is_held * excess).sum() / weights.sum()
+
+
+def share_loss(log_probs_all: Tensor, top_type: Tensor, weights: Tensor) -> Tensor:
+    """Share of the probability of any fix that goes to violations, mean over original rows.
+
+    Unlike the violation mass it does not fall when the policy stops fixing altogether.
+    """
+    total = _fix_probs(log_probs_all).sum(dim=1)
+    share = violation_mass(log_probs_all, top_type) / (total + 1e-8)
+    return (weights * share).sum() / weights.sum()
+
+
+def imitation_loss(
+    log_probs_all: Tensor, top_type: Tensor, held_hosts: Tensor, chosen: Tensor
+) -> Tensor:
+    """-log of the share of the fixes that goes to Restore of a held host of the top type.
+
+    Args:
+        log_probs_all: (rows, 145).
+        top_type: (rows,).
+        held_hosts: (rows, 13).
+        chosen: (rows,): weight of each row; zero where nothing is to be imitated.
+    """
+    num_hosts = held_hosts.shape[1]
+    wanted = held_hosts * (_HOST_TYPE == top_type[:, None])
+    restore = log_probs_all[:, -num_hosts:]
+    fixes = torch.logsumexp(log_probs_all[:, _FIXES], dim=1)
+    aimed = torch.logsumexp(restore.masked_fill(wanted == 0, -30.0), dim=1)
+    return (chosen * (fixes - aimed)).sum() / torch.clamp(chosen.sum(), min=1.0)
+
+
+_HOST_TYPE = torch.tensor(UNIT_TYPE_OF_HOST)
+assert int(_FIX_TYPE.max()) == NUM_UNIT_TYPES - 1

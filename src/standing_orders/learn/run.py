@@ -1,0 +1,190 @@
+"""A training run in its folder: journal, mirrors, checkpoints, resume."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from standing_orders.config import TrainConfig
+from standing_orders.errors import CheckpointError
+from standing_orders.learn.networks import ActorCritic
+from standing_orders.learn.snapshot import restore_network, warm_start
+from standing_orders.learn.trainer import Trainer, layout_of, make_network
+from standing_orders.runs.checkpoint import (
+    Checkpoint,
+    load_latest,
+    prune_checkpoints,
+    save_checkpoint,
+)
+from standing_orders.runs.folder import RunFolder
+from standing_orders.runs.journal import Journal
+from standing_orders.runs.sinks import CsvSink, TensorBoardSink
+
+KIND = "train"
+CSV_NAME = "training_log.csv"
+CSV_COLUMNS = {
+    "Workflow_ID": "order_id",
+    "Workflow_Order": "order",
+    "Update": "update",
+    "Episodes": "episodes",
+    "Total_Episodes_Sampled": "total_episodes",
+    "Env_Reward": "reward.environment",
+    "Alignment_Bonus": "reward.alignment",
+    "Total_Reward": "reward.total",
+    "Compliance": "compliance.compliance",
+    "Strict_Compliance": "compliance.strict",
+    "Contested_Compliance": "compliance.contested",
+    "Response_Rate": "compliance.response",
+    "Aim": "compliance.aim",
+    "Fixless_Share": "compliance.fixless_share",
+    "Gate_Passed": "gate.passed",
+    "Gate_Episodes": "gate_episodes",
+}
+TENSORBOARD_TAGS = {
+    "charts/env_reward": "reward.environment",
+    "charts/alignment_bonus": "reward.alignment",
+    "charts/total_reward": "reward.total",
+    "charts/compliance": "compliance.compliance",
+    "charts/strict_compliance": "compliance.strict",
+    "charts/contested_compliance": "compliance.contested",
+    "charts/response_rate": "compliance.response",
+    "charts/aim": "compliance.aim",
+    "charts/learning_rate": "settings.learning_rate",
+    "losses/policy_loss": "loss.policy_loss",
+    "losses/value_loss": "loss.value_loss",
+    "losses/entropy": "loss.entropy",
+    "losses/approx_kl": "loss.kl",
+    "losses/clipfrac": "loss.clip_fraction",
+    "losses/share": "loss.share_loss",
+    "losses/imitation": "loss.imitation_loss",
+    "losses/compliance": "loss.compliance_loss",
+}
+
+Report = Callable[[str], None]
+OnUpdate = Callable[[dict[str, Any]], None]
+
+
+def train(
+    config: TrainConfig,
+    path: Path,
+    *,
+    start: Path | None = None,
+    on_update: OnUpdate = lambda _: None,
+    report: Report = print,
+) -> Trainer:
+    """Begin a run in a new folder and train until it stops.
+
+    Args:
+        config: everything about the run.
+        path: the run folder, new or empty.
+        start: another run whose network to begin with.
+        on_update: called with the record of every update.
+        report: told what a user should know.
+
+    Raises:
+        CheckpointError: the folder or the run to start from cannot be used.
+        NumericsError: a number is not finite; the last checkpoint is good.
+    """
+    trainer = Trainer(config)
+    origin = _start_from(trainer, start) if start is not None else None
+    folder = RunFolder.create(path, config.model_dump(mode="json") | {"start": origin}, KIND)
+    with folder.lock():
+        return _go_on(trainer, folder, [], on_update, report)
+
+
+def resume(path: Path, *, on_update: OnUpdate = lambda _: None, report: Report = print) -> Trainer:
+    """Go on with a run that was stopped or killed; it ends in the same bits as without that.
+
+    Raises:
+        CheckpointError: the folder holds no such run, or another process writes it.
+    """
+    folder = RunFolder.open(path, kind=KIND)
+    with folder.lock():
+        trainer = Trainer(config_of(folder))
+        checkpoint, messages = load_latest(folder.path)
+        for message in messages:
+            report(message)
+        if checkpoint is not None:
+            trainer.restore(checkpoint.tensors, checkpoint.data)
+            prune_checkpoints(folder.path, checkpoint.index)
+        elif messages or folder.config["start"] is not None:
+            raise CheckpointError(f"{path}: no checkpoint to go on from: begin the run again")
+        with Journal(folder.journal_path, report=report) as journal:
+            journal.truncate_after(trainer.progress.updates)
+            records = journal.read()
+        return _go_on(trainer, folder, records, on_update, report)
+
+
+def _go_on(
+    trainer: Trainer,
+    folder: RunFolder,
+    records: list[dict[str, Any]],
+    on_update: OnUpdate,
+    report: Report,
+) -> Trainer:
+    torch.set_num_threads(1)  # more of them only wait for each other at this size
+    csv = CsvSink.rebuild(folder.resolve(CSV_NAME), CSV_COLUMNS, records)
+    board = TensorBoardSink.rebuild(
+        folder.tensorboard_path, TENSORBOARD_TAGS, records, step_key="total_episodes",
+        report=report,
+    )  # fmt: skip
+    if not records:
+        _save(trainer, folder)
+    with Journal(folder.journal_path, report=report) as journal, csv, board:
+        while not trainer.is_done:
+            record = trainer.step()
+            journal.append(record)
+            csv.append(record)
+            board.append(record)
+            on_update(record)
+            is_due = trainer.progress.updates % trainer.config.checkpoint_every == 0
+            if is_due or trainer.is_done:
+                _save(trainer, folder)
+    return trainer
+
+
+def _save(trainer: Trainer, folder: RunFolder) -> None:
+    data = asdict(trainer.progress)
+    save_checkpoint(folder.path, trainer.progress.updates, trainer.to_arrays(), data)
+
+
+def config_of(folder: RunFolder) -> TrainConfig:
+    """The config of a run."""
+    values = {name: value for name, value in folder.config.items() if name != "start"}
+    return TrainConfig(**values)
+
+
+def _latest(path: Path) -> tuple[RunFolder, Checkpoint]:
+    folder = RunFolder.open(path, kind=KIND)
+    checkpoint, messages = load_latest(folder.path)
+    if checkpoint is None:
+        raise CheckpointError("; ".join([f"{path}: no checkpoint", *messages]))
+    return folder, checkpoint
+
+
+def _start_from(trainer: Trainer, path: Path) -> dict[str, Any]:
+    """Warm start; says where from and what it had cost."""
+    folder, checkpoint = _latest(path)
+    warm_start(trainer.network, checkpoint.tensors, layout_of(config_of(folder)))
+    earlier = (folder.config.get("start") or {}).get("episodes", 0)
+    return {
+        "run": folder.path.name,
+        "order": folder.config["order"],
+        "episodes": checkpoint.data["episodes"] + earlier,
+        "updates": checkpoint.data["updates"],
+    }
+
+
+def load_network(path: Path) -> tuple[ActorCritic, TrainConfig]:
+    """The network of a run at its last good checkpoint, and the run's config.
+
+    Raises:
+        CheckpointError: the folder holds no such run.
+    """
+    folder, checkpoint = _latest(path)
+    config = config_of(folder)
+    network = make_network(config)
+    restore_network(network, checkpoint.tensors)
+    return network, config

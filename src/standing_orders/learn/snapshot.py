@@ -1,0 +1,107 @@
+"""Networks and optimisers as plain arrays, for checkpoints; and warm starts from other layouts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from standing_orders.cage2.scenario import NUM_UNIT_TYPES, OBSERVATION_SIZE
+from standing_orders.errors import CheckpointError
+from standing_orders.learn.inputs import MEMORY_SIZE, InputLayout
+from standing_orders.learn.networks import ActorCritic
+from standing_orders.rules.orders import ENCODING_SIZE
+
+Arrays = dict[str, NDArray[Any]]
+_NETWORK, _OPTIMISER = "network.", "optimiser."
+_INPUT_LAYERS = ("actor.0.weight", "critic.0.weight")
+
+
+def network_arrays(network: ActorCritic) -> Arrays:
+    """Weights by name."""
+    state = network.state_dict()
+    return {f"{_NETWORK}{name}": value.numpy().copy() for name, value in state.items()}
+
+
+def optimiser_arrays(optimiser: torch.optim.Optimizer) -> Arrays:
+    """Adam's moments and step counts, by the number of the parameter."""
+    arrays = {}
+    for index, moments in optimiser.state_dict()["state"].items():
+        for name, value in moments.items():
+            arrays[f"{_OPTIMISER}{index}.{name}"] = np.atleast_1d(value.numpy().copy())
+    return arrays
+
+
+def restore_network(network: ActorCritic, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Put weights back.
+
+    Raises:
+        CheckpointError: names or shapes are not those of the network.
+    """
+    weights = {
+        name.removeprefix(_NETWORK): torch.from_numpy(np.array(value))
+        for name, value in arrays.items()
+        if name.startswith(_NETWORK)
+    }
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as err:
+        raise CheckpointError(f"weights do not fit the network: {err}") from err
+
+
+def restore_optimiser(optimiser: torch.optim.Optimizer, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Put Adam's moments back."""
+    state: dict[int, dict[str, torch.Tensor]] = {}
+    for key, value in arrays.items():
+        if key.startswith(_OPTIMISER):
+            index, name = key.removeprefix(_OPTIMISER).split(".")
+            moment = torch.from_numpy(np.array(value))
+            state.setdefault(int(index), {})[name] = moment[0] if name == "step" else moment
+    groups = optimiser.state_dict()["param_groups"]
+    optimiser.load_state_dict({"state": state, "param_groups": groups})
+
+
+def _blocks(layout: InputLayout) -> dict[str, slice]:
+    """Where each kind of input stands."""
+    sizes = {
+        "observation": OBSERVATION_SIZE,
+        "order": ENCODING_SIZE * layout.has_order,
+        "focus": NUM_UNIT_TYPES * layout.has_focus,
+        "memory": MEMORY_SIZE * layout.has_memory,
+    }
+    blocks, start = {}, 0
+    for name, size in sizes.items():
+        if size:
+            blocks[name] = slice(start, start + size)
+        start += size
+    return blocks
+
+
+def warm_start(
+    network: ActorCritic, arrays: Mapping[str, NDArray[Any]], layout: InputLayout
+) -> None:
+    """Begin with the weights of another network, which may have fewer kinds of input.
+
+    Inputs that the other network did not have begin with weight zero, so that the network acts
+    exactly as the other one did.
+
+    Args:
+        network: the one to begin.
+        arrays: weights of the other.
+        layout: inputs of the other.
+
+    Raises:
+        CheckpointError: the other has inputs that this one lacks, or other hidden layers.
+    """
+    ours, theirs = _blocks(network.layout), _blocks(layout)
+    missing = sorted(set(theirs) - set(ours))
+    if missing:
+        raise CheckpointError(f"cannot start from it: it has inputs this one lacks: {missing}")
+    adapted = dict(arrays)
+    for name in _INPUT_LAYERS:
+        weights = np.zeros((len(arrays[_NETWORK + name]), network.layout.size), dtype=np.float32)
+        for block, place in theirs.items():
+            weights[:, ours[block]] = arrays[_NETWORK + name][:, place]
+        adapted[_NETWORK + name] = weights
+    restore_network(network, adapted)

@@ -1,0 +1,220 @@
+"""The training loop: choose settings, play, reward, update, record, and check the gate."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from standing_orders.cage2.batch import Cage2Batch
+from standing_orders.cage2.scenario import RED_AGENTS
+from standing_orders.config import GameConfig, SimConfig, TrainConfig
+from standing_orders.errors import NumericsError
+from standing_orders.learn import schedules
+from standing_orders.learn.inputs import InputLayout
+from standing_orders.learn.networks import ActorCritic
+from standing_orders.learn.rollout import Rollout, collect
+from standing_orders.learn.snapshot import (
+    Arrays,
+    network_arrays,
+    optimiser_arrays,
+    restore_network,
+    restore_optimiser,
+)
+from standing_orders.learn.update import LossTerms, UpdateStats, build_rows, update
+from standing_orders.rules.alignment import alignment_bonus
+from standing_orders.rules.compliance import Counts
+from standing_orders.rules.orders import NUM_ORDERS, describe_order, parse_order
+from standing_orders.seeding import child_seed
+
+ANY, NONE = "any", "none"
+_ADAM_EPSILON = 1e-5
+
+
+def layout_of(config: TrainConfig) -> InputLayout:
+    """Inputs of the network that a config trains."""
+    has_order = config.order != NONE
+    return InputLayout(has_order, config.ppo.focus and has_order, config.ppo.memory)
+
+
+def make_network(config: TrainConfig) -> ActorCritic:
+    """The untrained network of a config."""
+    return ActorCritic(
+        layout_of(config),
+        hidden=config.ppo.hidden,
+        activation=config.ppo.activation,
+        seed=child_seed(config.seed, "network"),
+    )
+
+
+def make_batch(config: TrainConfig, num_envs: int, red: str | None = None) -> Cage2Batch:
+    """Environments of a config; `mixed` gives each red agent its share in turn."""
+    game = {name: getattr(config, name) for name in GameConfig.model_fields}
+    red = red or config.red
+    if red == "mixed":
+        reds = [RED_AGENTS[i % len(RED_AGENTS)] for i in range(num_envs)]
+        return Cage2Batch(num_envs, SimConfig(**game), reds=reds)
+    return Cage2Batch(num_envs, SimConfig(**game, red=red))
+
+
+@dataclass
+class Progress:
+    """Counters of a run."""
+
+    updates: int = 0
+    episodes: int = 0  # training episodes played
+    gate_episodes: int = 0  # played for the gate, counted apart
+    compliance: float | None = None  # strict, of the last update
+    history: list[float] = field(default_factory=list)  # of `compliance`
+    stopped: str | None = None  # why, once it has
+
+
+class Trainer:
+    """Trains one network; `step` is one update.
+
+    Args:
+        config: everything about the run.
+    """
+
+    def __init__(self, config: TrainConfig) -> None:
+        self.config = config
+        self.order = None if config.order in (ANY, NONE) else parse_order(config.order)
+        self.network = make_network(config)
+        self.optimiser = torch.optim.Adam(
+            self.network.parameters(), lr=config.ppo.learning_rate, eps=_ADAM_EPSILON, fused=True
+        )
+        self.progress = Progress()
+        self._batches: dict[int, Cage2Batch] = {}
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the run has ended."""
+        return self.progress.stopped is not None
+
+    def step(self) -> dict[str, Any]:
+        """Play, learn, and check whether to stop.
+
+        Returns:
+            The record of the update: plain data without any times.
+
+        Raises:
+            NumericsError: a number is not finite.
+        """
+        config, progress = self.config, self.progress
+        now = schedules.settings(config, progress.episodes, progress.compliance)
+        seed = child_seed(config.seed, "update", progress.updates)
+        rollout = collect(
+            self._batch(now.num_episodes), self.network, self._orders(now.num_episodes, seed),
+            seed=seed, count_foothold=config.alignment.count_foothold, mask_factor=now.mask_factor,
+        )  # fmt: skip
+        bonus = self._bonus(rollout, now.weight)
+        rows = build_rows(self.network, rollout, bonus, config.ppo, mask_factor=now.mask_factor)
+        terms = LossTerms(
+            now.learning_rate, now.epochs, config.schedules.compliance_loss,
+            mask_factor=now.mask_factor,
+        )  # fmt: skip
+        try:
+            stats = update(self.network, self.optimiser, rows, config.ppo, terms, seed=seed)
+        except NumericsError as err:
+            raise NumericsError(f"update {progress.updates}: {err}") from err
+        progress.updates += 1
+        progress.episodes += now.num_episodes
+        counts = rollout.counts
+        progress.compliance = counts.strict_compliance
+        progress.history.append(counts.strict_compliance or 0.0)
+        gate = self._check_gate(counts)
+        self._decide(gate)
+        return self._record(rollout, bonus, stats, now, gate)
+
+    def _batch(self, num_envs: int) -> Cage2Batch:
+        if num_envs not in self._batches:
+            self._batches[num_envs] = make_batch(self.config, num_envs)
+        return self._batches[num_envs]
+
+    def _orders(self, count: int, seed: int) -> NDArray[np.int64]:
+        if self.order is not None or self.config.order == NONE:
+            return np.full(count, self.order or 0)
+        return np.random.Generator(np.random.Philox(seed)).integers(NUM_ORDERS, size=count)
+
+    def _bonus(self, rollout: Rollout, weight: float) -> NDArray[np.float64]:
+        if self.config.order == NONE:
+            return np.zeros_like(rollout.rewards)
+        return alignment_bonus(
+            rollout.verdicts, rollout.num_held, self.config.alignment, weight=weight
+        )
+
+    def _check_gate(self, counts: Counts) -> dict[str, Any] | None:
+        """Measure on fresh episodes, if the batch gives reason to hope."""
+        config = self.config
+        if self.order is None or not config.stop_at_gate:
+            return None
+        if (counts.strict_compliance or 0.0) < config.gate.threshold:
+            return None
+        seed = child_seed(config.seed, "gate", self.progress.updates)
+        orders = np.full(config.gate.episodes, self.order)
+        fresh = collect(
+            self._batch(config.gate.episodes), self.network, orders, seed=seed,
+            count_foothold=config.alignment.count_foothold,
+        )  # fmt: skip
+        self.progress.gate_episodes += config.gate.episodes
+        passed = passes_gate(fresh.counts, config)
+        return {"passed": passed, "return": fresh.mean_return, **fresh.counts.to_json()}
+
+    def _decide(self, gate: dict[str, Any] | None) -> None:
+        progress = self.progress
+        if gate is not None and gate["passed"]:
+            progress.stopped = "gate passed"
+        elif progress.episodes >= self.config.episodes:
+            progress.stopped = "budget used"
+        elif self.config.schedules.plateau_stop and schedules.is_plateau(progress.history):
+            progress.stopped = "plateau"
+
+    def _record(
+        self,
+        rollout: Rollout,
+        bonus: NDArray[np.float64],
+        stats: UpdateStats,
+        now: schedules.Settings,
+        gate: dict[str, Any] | None,
+    ) -> dict[str, Any]:
+        environment, alignment = rollout.mean_return, float(bonus.sum(axis=0).mean())
+        return {
+            "update": self.progress.updates,
+            "order_id": self.order,
+            "order": self.config.order if self.order is None else describe_order(self.order),
+            "episodes": now.num_episodes,
+            "total_episodes": self.progress.episodes,
+            "gate_episodes": self.progress.gate_episodes,
+            "reward": {
+                "environment": environment,
+                "alignment": alignment,
+                "total": environment + alignment,
+            },
+            "compliance": rollout.counts.to_json(),
+            "loss": asdict(stats),
+            "settings": asdict(now),
+            "gate": gate,
+            "stopped": self.progress.stopped,
+        }
+
+    def to_arrays(self) -> Arrays:
+        """Weights and optimiser for a checkpoint."""
+        return network_arrays(self.network) | optimiser_arrays(self.optimiser)
+
+    def restore(self, arrays: Arrays, progress: dict[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        restore_network(self.network, arrays)
+        restore_optimiser(self.optimiser, arrays)
+        self.progress = Progress(**progress)
+
+
+def passes_gate(counts: Counts, config: TrainConfig) -> bool:
+    """Whether fresh episodes show that the order is followed."""
+    gate = config.gate
+    return (
+        counts.judged >= gate.min_judged
+        and (counts.strict_compliance or 0.0) >= gate.threshold
+        and (counts.contested_compliance or 0.0) >= gate.contested_floor
+        and (counts.response_rate or 0.0) >= gate.response_floor
+    )

@@ -1,0 +1,1 @@
+"""What a defender must obey, and how well it does."""

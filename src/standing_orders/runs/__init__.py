@@ -1,0 +1,1 @@
+"""Run folders: config, journal, checkpoints and mirrors; a killed run resumes bit for bit."""

@@ -1,0 +1,149 @@
+"""The run folder: the only output of a training or search run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from standing_orders.errors import CheckpointError
+from standing_orders.runs.checkpoint import CHECKPOINTS
+from standing_orders.runs.files import TEMPORARY_PREFIX, write_atomically, writing
+from standing_orders.runs.lock import LOCK_NAME, RunLock
+from standing_orders.runs.plain import decode, encode
+from standing_orders.runs.versions import software_versions
+
+FORMAT = 1  # of run folders
+_MARK, _CONFIG, _VERSIONS = "run.json", "config.json", "versions.json"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A folder with the config, versions, journal, checkpoints and mirrors of one run.
+
+    Make one with `create` or `open`; hold its `lock()` while writing into it.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as parent:
+        ...     run = RunFolder.create(Path(parent) / "first", {"seed": 7}, "train")
+        ...     RunFolder.open(run.path, kind="train").config
+        {'seed': 7}
+    """
+
+    path: Path  # absolute, links resolved
+    kind: str  # what makes such runs, such as "train"
+    config: dict[str, Any]  # fully resolved: it alone repeats the run
+
+    @classmethod
+    def create(cls, path: Path, config: Mapping[str, Any], kind: str) -> "RunFolder":
+        """Begin a run in a new or empty folder.
+
+        Args:
+            path: the folder; folders above it are made too.
+            config: every value of the configuration, defaults included, as plain data.
+            kind: what makes the run.
+
+        Raises:
+            CheckpointError: the folder holds a run or other things, is in use, or cannot be
+                written.
+            DataError, NumericsError: a value of the configuration cannot be stored.
+        """
+        with writing(path):
+            path.mkdir(parents=True, exist_ok=True)
+            path = path.resolve()
+            _check_unused(path)
+        files = {
+            _CONFIG: dict(config),
+            _VERSIONS: software_versions(),
+            _MARK: {"format": FORMAT, "kind": kind},  # last: it makes the folder a run
+        }
+        content = {name: encode(value, name, indent=2) + b"\n" for name, value in files.items()}
+        with RunLock(path):
+            _check_unused(path)  # again: another process may have been faster
+            for name, data in content.items():
+                write_atomically(path / name, data)
+        return cls.open(path, kind=kind)
+
+    @classmethod
+    def open(cls, path: Path, *, kind: str) -> "RunFolder":
+        """Find a run in order to resume or read it.
+
+        Raises:
+            CheckpointError: the folder is no run, or one of another kind or format version.
+        """
+        path = path.resolve()
+        if not (path / _MARK).is_file():
+            raise CheckpointError(f"{path}: not a run: there is no {_MARK} in it")
+        mark = _read_object(path / _MARK)
+        if mark.get("format") != FORMAT:
+            raise CheckpointError(
+                f"{path / _MARK}: format {mark.get('format')!r}: this version reads {FORMAT}"
+            )
+        if mark.get("kind") != kind:
+            raise CheckpointError(f"{path}: a run of kind {mark.get('kind')!r}: must be {kind!r}")
+        return cls(path, kind, _read_object(path / _CONFIG))
+
+    def lock(self) -> RunLock:
+        """Give the lock that whoever writes into the folder must hold."""
+        return RunLock(self.path)
+
+    def versions(self) -> dict[str, Any]:
+        """Read with which software the run was begun; compare with `software_versions()`."""
+        return _read_object(self.path / _VERSIONS)
+
+    def resolve(self, name: str | Path) -> Path:
+        """Give the path of something in the folder.
+
+        Raises:
+            CheckpointError: the name, or a link on the way, leads out of the folder.
+        """
+        try:
+            path = (self.path / name).resolve()
+        except (OSError, RuntimeError, ValueError) as err:  # a loop of links, a null byte
+            raise CheckpointError(f"{self.path}: {str(name)!r} is not a path: {err}") from err
+        if not path.is_relative_to(self.path):
+            raise CheckpointError(f"{self.path}: {str(name)!r} leads out of the run folder")
+        return path
+
+    @property
+    def journal_path(self) -> Path:
+        """Where the records are."""
+        return self.resolve("journal.jsonl")
+
+    @property
+    def checkpoints_path(self) -> Path:
+        """Folder of the checkpoints."""
+        return self.resolve(CHECKPOINTS)
+
+    @property
+    def csv_path(self) -> Path:
+        """Where the CSV mirror of the journal is."""
+        return self.resolve("metrics.csv")
+
+    @property
+    def tensorboard_path(self) -> Path:
+        """Folder of the TensorBoard mirror of the journal."""
+        return self.resolve("tensorboard")
+
+
+def _check_unused(path: Path) -> None:
+    names = {entry.name for entry in path.iterdir()}
+    names = {name for name in names if not name.startswith(TEMPORARY_PREFIX)}
+    if _MARK in names:
+        raise CheckpointError(f"{path}: holds a run: go on with --resume or choose another folder")
+    # A lock without a mark: our own creation was cut short and may be repeated.
+    is_unfinished = LOCK_NAME in names and names <= {LOCK_NAME, _CONFIG, _VERSIONS}
+    if names and not is_unfinished:
+        raise CheckpointError(
+            f"{path}: not empty and not a run (it holds {min(names)!r}): choose another folder"
+        )
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        value = decode(path.read_bytes())
+    except (OSError, ValueError) as err:
+        raise CheckpointError(f"{path}: cannot be read: {err}") from err
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path}: must hold a JSON object")
+    return value

@@ -1,0 +1,91 @@
+import errno
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from standing_orders.errors import CheckpointError
+from standing_orders.runs.files import remove_leftovers, sha256_of, write_all, write_atomically
+
+
+def test_the_file_holds_the_data_and_nothing_else_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    write_atomically(path, b"first, and longer")
+    write_atomically(path, b"second")
+    assert path.read_bytes() == b"second"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("function", ["write", "fsync", "replace"])
+def test_whatever_fails_the_old_file_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    def fail(*args: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path = tmp_path / "a.json"
+    write_atomically(path, b"old")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, function, fail)
+        with pytest.raises(CheckpointError, match=r"a\.json: cannot be written: No space left"):
+            write_atomically(path, b"new")
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("a.json", b"old")]
+
+
+def test_data_is_on_the_disk_before_the_rename(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def noted_fsync(descriptor: int) -> None:
+        calls.append("fsync")
+        fsync(descriptor)
+
+    def noted_replace(source: Path, target: Path) -> None:
+        calls.append("replace")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    write_atomically(tmp_path / "a", b"data")
+    assert calls == ["fsync", "replace", "fsync"]
+
+
+def test_everything_is_written_when_the_system_takes_it_piecemeal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:3]))
+    with (tmp_path / "a").open("wb") as file:
+        write_all(file.fileno(), b"0123456789")
+    assert (tmp_path / "a").read_bytes() == b"0123456789"
+
+
+def test_leftovers_are_removed_here_and_one_folder_down(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "checkpoints"):
+        (folder / ".tmp-new-00000003").mkdir(parents=True)
+        (folder / ".tmp-new-00000003" / "data.json").touch()
+        (folder / ".tmp-config.json").touch()
+        (folder / "kept.json").touch()
+    remove_leftovers(tmp_path)
+    names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
+    assert names == {"kept.json", "checkpoints", "checkpoints/kept.json"}
+
+
+def test_cleaning_does_not_follow_links(tmp_path: Path) -> None:
+    outside, run = tmp_path / "outside", tmp_path / "run"
+    (outside / ".tmp-precious").mkdir(parents=True)
+    run.mkdir()
+    (run / "link").symlink_to(outside)
+    (run / ".tmp-link").symlink_to(outside)
+    remove_leftovers(run)
+    assert (outside / ".tmp-precious").is_dir()
+    assert not (run / ".tmp-link").is_symlink()
+
+
+def test_sum_is_that_of_the_content(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x" * 100_000)
+    assert sha256_of(tmp_path / "a") == hashlib.sha256(b"x" * 100_000).hexdigest()
