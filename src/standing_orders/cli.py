@@ -4,16 +4,17 @@ import json
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
 from pydantic import Field
 
-from standing_orders.config import Config, GameConfig, RuleSet, SimConfig
-from standing_orders.errors import StandingOrdersError
+from standing_orders.config import Config, GameConfig, RuleSet, SimConfig, TrainConfig, read_toml
+from standing_orders.errors import ConfigError, StandingOrdersError
 from standing_orders.version import VERSION
 
 POLICIES = "sleep, random, useful-random, react_restore, react_remove, heuristic"
+Part = TypeVar("Part", bound=Config)
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
 INTERRUPTED = 130
 
@@ -22,6 +23,10 @@ class Common(Config):
     """Flags of every command."""
 
     debug: bool = Field(False, description="Show the traceback of an error.")
+
+    def _part(self, model: type[Part]) -> Part:
+        """The fields of one of the models that a command is made of."""
+        return model(**{name: getattr(self, name) for name in model.model_fields})
 
 
 class Parity(Common):
@@ -59,40 +64,90 @@ class Parity(Common):
 
 
 class Evaluate(Common, GameConfig):
-    """Score card of a policy: its return at 30, 50 and 100 steps against each red agent."""
+    """Score card of a policy: its return at 30, 50 and 100 steps against each red agent.
 
-    policy: str = Field("heuristic", description=f"Defender: {POLICIES}.")
+    For a trained policy also how well it follows the order it is told: compliance figures with
+    intervals, and the order swap, which shows whether it listens.
+    """
+
+    policy: str = Field("heuristic", description=f"Defender: {POLICIES}, or a run folder.")
     red: Literal["b_line", "meander", "sleep", "all"] = Field("all", description="Red agent.")
     episodes: int = Field(1_000, ge=2, strict=True, description="Episodes for each red agent.")
     seed: Seed = Field(0, description="Root seed; same seed, same score to the last digit.")
     threads: int = Field(1, ge=1, strict=True, description="Threads; the score is the same.")
+    order: str | None = Field(
+        None,
+        description="What a trained policy is told: an order, or 'all' for each of the 120; its "
+        "own if left out.",
+    )
+    order_episodes: int = Field(
+        200, ge=2, strict=True, description="Episodes for each order and red agent."
+    )
+    greedy: bool = Field(False, description="Take the likeliest action instead of drawing one.")
     json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
-        False, description="Print JSON instead of a table."
+        False, description="Print JSON instead of tables."
     )
 
     def run(self) -> int:
         """Run the command."""
-        from standing_orders.baselines.scripted import ScriptedDefender
         from standing_orders.cage2.scenario import RED_AGENTS
-        from standing_orders.evaluate import evaluate
-        from standing_orders.tables import print_score_card, show_progress
+        from standing_orders.scoring import ScoringTask, score
+        from standing_orders.tables import print_obedience, print_score_card, show_progress
 
-        reds = RED_AGENTS if self.red == "all" else (self.red,)
-        policy = ScriptedDefender(self.policy)
-        with show_progress("episodes", self.episodes * len(reds)) as advance:
-            card = evaluate(
-                policy,
-                GameConfig(**{name: getattr(self, name) for name in GameConfig.model_fields}),
-                reds=reds,
-                num_episodes=self.episodes,
-                seed=self.seed,
-                num_threads=self.threads,
-                advance=advance,
-            )
+        task = ScoringTask(
+            policy=self.policy,
+            game=self._part(GameConfig),
+            reds=RED_AGENTS if self.red == "all" else (self.red,),
+            num_episodes=self.episodes,
+            seed=self.seed,
+            num_threads=self.threads,
+            order=self.order,
+            order_episodes=self.order_episodes,
+            is_greedy=self.greedy,
+        )
+        with show_progress("episodes", task.total_episodes) as advance:
+            result = score(task, advance)
         if self.json_output:
-            print(json.dumps(card.to_json(), indent=1))
+            print(json.dumps(result.to_json(), indent=1))
         else:
-            print_score_card(card)
+            print_score_card(result.card)
+            for red, measured in result.obedience.items():
+                print_obedience(red, measured)
+        return 0
+
+
+class Train(Common, TrainConfig):
+    """Train a defender that follows an order, into a run folder that can be resumed.
+
+    The folder holds the resolved config, journal.jsonl (the source of every table),
+    training_log.csv, TensorBoard files and checkpoints.
+    """
+
+    config: Path | None = Field(
+        None, description="Preset (TOML), such as configs/fast.toml; flags come before it."
+    )
+    run_folder: Annotated[Path | None, tyro.conf.arg(name="run")] = Field(
+        None, description="Run folder; runs/ORDER-RED-SEED if left out."
+    )
+    start: Path | None = Field(None, description="Run whose policy to begin with.")
+    resume: bool = Field(
+        False, description="Go on with the run in --run; its own config holds, flags do not."
+    )
+
+    def run(self) -> int:
+        """Run the command."""
+        from standing_orders.learn.run import resume, train
+        from standing_orders.tables import watch_training
+
+        config = self._part(TrainConfig)
+        name = f"{self.order.replace('>', '-')}-{self.red}-{self.seed}"
+        folder = self.run_folder or Path("runs") / name
+        with watch_training(folder) as on_update:
+            if self.resume:
+                trainer = resume(folder, on_update=on_update, report=_tell)
+            else:
+                trainer = train(config, folder, start=self.start, on_update=on_update, report=_tell)
+        print(f"{trainer.progress.stopped} after {trainer.progress.episodes} episodes: {folder}")
         return 0
 
 
@@ -113,7 +168,7 @@ class Play(Common, SimConfig):
         from standing_orders.baselines.scripted import ScriptedDefender
         from standing_orders.play import watch
 
-        config = SimConfig(**{name: getattr(self, name) for name in SimConfig.model_fields})
+        config = self._part(SimConfig)
         is_plain = self.plain or not (sys.stdin.isatty() and sys.stdout.isatty())
         policy = ScriptedDefender(self.policy)
         watch(policy, config, seed=self.seed, speed=self.speed, is_plain=is_plain)
@@ -143,12 +198,30 @@ class Bench(Common):
         return 0
 
 
-Command = (
-    Annotated[Evaluate, tyro.conf.subcommand("evaluate", prefix_name=False)]
-    | Annotated[Play, tyro.conf.subcommand("play", prefix_name=False)]
-    | Annotated[Parity, tyro.conf.subcommand("parity", prefix_name=False)]
-    | Annotated[Bench, tyro.conf.subcommand("bench", prefix_name=False)]
-)
+def _tell(message: str) -> None:
+    print(message, file=sys.stderr)
+
+
+def _commands(preset: Train) -> Any:
+    """All commands; `preset` gives the defaults of `train`."""
+    return (
+        Annotated[Train, tyro.conf.subcommand("train", default=preset)]
+        | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
+        | Annotated[Play, tyro.conf.subcommand("play")]
+        | Annotated[Parity, tyro.conf.subcommand("parity")]
+        | Annotated[Bench, tyro.conf.subcommand("bench")]
+    )
+
+
+def _preset(words: list[str]) -> Train:
+    """Defaults of `train`: those of the file that --config names, which flags then override."""
+    if words[:1] != ["train"] or "--config" not in words[:-1]:
+        return Train()
+    path = Path(words[words.index("--config") + 1])
+    try:
+        return Train(**read_toml(path), config=path)
+    except ConfigError as err:
+        raise ConfigError(f"{path}: {err}") from err
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -159,7 +232,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     try:
         command: Any = tyro.cli(
-            Command,
+            _commands(_preset(words)),
             prog="standing-orders",
             description="Cyber-defence agents that follow orders.",
             args=words,

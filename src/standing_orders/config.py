@@ -1,15 +1,29 @@
 """Frozen configuration models: one definition gives flags, help, validation and defaults."""
 
+import tomllib
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from standing_orders.errors import ConfigError
+from standing_orders.errors import ConfigError, DataError
 
 RedAgent = Literal["b_line", "meander", "sleep"]
 Opponent = Literal["b_line", "meander", "sleep", "mixed"]
 RuleSet = Literal["head", "leaderboard-2022"]
 ObservationStyle = Literal["corrected", "stock"]
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Values of a preset.
+
+    Raises:
+        DataError: the file is missing or not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as err:
+        raise DataError(f"{path}: cannot be read as TOML: {err}") from err
 
 
 class Config(BaseModel):

@@ -1,7 +1,7 @@
 """How well a trained network follows orders, measured on fresh episodes without any mask."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -52,6 +52,28 @@ class Obedience:
             "return": self.mean_return,
             "std_error": self.std_error,
         }
+
+
+def summarise(measured: Sequence[Obedience], threshold: float = 0.95) -> dict[str, float]:
+    """Figures over all orders measured: how many pass, pooled compliance, returns, order swap."""
+    pooled = sum((one.counts for one in measured), Counts())
+    returns = [one.mean_return for one in measured]
+    swaps = [
+        one.contested.value - one.swapped_contested.value
+        for one in measured
+        if one.contested.value is not None and one.swapped_contested.value is not None
+    ]
+    return {
+        "orders": len(measured),
+        "passed": sum((one.strict.value or 0.0) >= threshold for one in measured),
+        "strict": pooled.strict_compliance or 0.0,
+        "contested": pooled.contested_compliance or 0.0,
+        "response": pooled.response_rate or 0.0,
+        "aim": pooled.aim or 0.0,
+        "mean_return": sum(returns) / len(returns),
+        "worst_return": min(returns),
+        "swap_gap": sum(swaps) / len(swaps) if swaps else 0.0,
+    }
 
 
 def reverse_order(order: int) -> int:

@@ -1,5 +1,6 @@
 """A trained network as a defender: it sees observations and the order it is told."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,16 +27,22 @@ class LearnedDefender:
     Args:
         network: trained.
         name: for tables.
-        order: what it is told, 0 to 119; without meaning for a network that takes no order.
+        orders: what it is told, each 0 to 119: the environment with seed s gets number s modulo
+            their count. Without meaning for a network that takes no order.
         is_greedy: take the likeliest action instead of drawing one.
     """
 
     def __init__(
-        self, network: ActorCritic, *, name: str, order: int = 0, is_greedy: bool = False
+        self,
+        network: ActorCritic,
+        *,
+        name: str,
+        orders: Sequence[int] = (0,),
+        is_greedy: bool = False,
     ) -> None:
         self.name = name
         self._network = network
-        self._order = order
+        self._orders = np.array(orders, dtype=np.int64)
         self._is_greedy = is_greedy
         self.reset(np.zeros(0, dtype=np.uint64))
 
@@ -44,7 +51,8 @@ class LearnedDefender:
         count = len(seeds)
         self._seeds = seeds
         self._turn = 0
-        self._encoder = InputEncoder(self._network.layout, np.full(count, self._order))
+        told = self._orders[(seeds % np.uint64(len(self._orders))).astype(np.int64)]
+        self._encoder = InputEncoder(self._network.layout, told)
         self._inputs = np.zeros((count, self._network.layout.size), dtype=np.int8)
         self._uniforms = np.zeros(count)
         self._actions = np.zeros(count, dtype=np.int64)

@@ -77,8 +77,7 @@ def bytes_as_records(array: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[
 def _records_as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:  # (*array.shape, itemsize)
     # Padding between fields holds whatever was in memory; the same state must give the same bytes.
     clean = np.zeros(array.shape, array.dtype)
-    for field in array.dtype.names or ():
-        clean[field] = array[field]
+    clean[...] = array
     flat = np.frombuffer(clean.tobytes(), np.uint8)
     return flat.reshape(*array.shape, array.dtype.itemsize)
 

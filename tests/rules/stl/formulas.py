@@ -97,7 +97,8 @@ def oracle(f: s.Formula, signals: dict[str, np.ndarray]) -> list[float]:
         return [sign[f.operator[0]](gap) for gap in gaps]
     if isinstance(f, s.And | s.Or):
         parts = [oracle(part, signals) for part in f.parts]
-        return [(min if isinstance(f, s.And) else max)(values) for values in zip(*parts)]
+        extreme = min if isinstance(f, s.And) else max
+        return [extreme(part[t] for part in parts) for t in steps]
     if isinstance(f, s.Not):
         return [-value for value in oracle(f.operand, signals)]
     if isinstance(f, s.Implies):

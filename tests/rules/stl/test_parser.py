@@ -85,7 +85,8 @@ BAD = [
     ("[0,3] a", 1, "expected a formula, found `[`"),
     ("G and a", 3, "expected a formula, found `and`"),
     ("inf > x", 1, "expected a formula, found `inf`"),
-    ("__import__('os')", 11, "expected an operator, found `(`"),
+    ("__import__('os')", 12, 'unexpected character "\'"'),
+    ("open(x) > 0", 5, "expected an operator, found `(`"),
 ]
 
 

@@ -56,6 +56,7 @@ class Monitor:
             raise ConfigError(f"`{self.formula}`: looks ahead without bound; give every `always`, "
                               "`eventually` and `until` bounds, or use the past forms")  # fmt: skip
         self.delay = int(reach)
+        self._names = names_of(self.formula)
         self._atoms, self._nodes, self._sources = _flatten(self.formula, batch_size)
 
     def update(self, sample: Mapping[str, ArrayLike]) -> Floats | None:  # (batch_size,)
@@ -70,8 +71,10 @@ class Monitor:
         Raises:
             ConfigError: a signal is missing, not finite or of the wrong shape. Nothing changes.
         """
+        if not self._names <= sample.keys():
+            used_signals(self.formula, sample)  # says which one is missing
         arrays = {}
-        for name in used_signals(self.formula, sample):
+        for name in self._names:
             array = finite_array(name, sample[name])
             if array.shape not in ((), (self.batch_size,)):
                 raise ConfigError(
@@ -96,7 +99,7 @@ class Monitor:
             >>> monitor.finish().tolist()
             [[3.0, 3.0]]
         """
-        values, _ = self._drain([Mark.ENDED] * len(self._atoms))
+        values, _ = self._drain(Mark.ENDED)
         return values
 
     def interval(self) -> tuple[Floats, Floats]:  # each (batch_size, min(delay, num_steps))
@@ -114,21 +117,18 @@ class Monitor:
             >>> upper.tolist()  # steps 0 and 1 fail for sure
             [[-3.0, -3.0]]
         """
-        unknown = np.repeat([[-np.inf], [np.inf]], self.batch_size, axis=1)
-        return self._drain(
-            [unknown if names_of(atom) else self._margin(atom, {}) for atom in self._atoms]
-        )
+        return self._drain(Mark.UNSEEN)
 
     def _margin(self, atom: Atom, arrays: Mapping[str, Floats]) -> Floats:
         return np.array(np.broadcast_to(checked_margin(atom, arrays), (self.batch_size,)))
 
-    def _drain(self, atoms: Sequence[Value]) -> tuple[Floats, Floats]:  # (batch_size, pending)
-        """Values of the steps not returned yet when all further samples are like this."""
+    def _drain(self, mark: Mark) -> tuple[Floats, Floats]:  # each (batch_size, pending)
+        """Bounds at the steps not returned yet, with a mark in the place of further samples."""
         nodes = copy.deepcopy(self._nodes)
         pending = min(self.delay, self.num_steps)
         drained = np.empty((2, self.batch_size, pending))
         for index in range(pending - self.delay, pending):
-            value = _advance(nodes, self._sources, atoms)
+            value = _advance(nodes, self._sources, [mark] * len(self._atoms))
             if index >= 0:
                 assert not isinstance(value, Mark)
                 drained[..., index] = value

@@ -22,6 +22,7 @@ class Mark(Enum):
 
     NOT_YET = 0  # too early for step 0
     ENDED = 1  # of a step after the last
+    UNSEEN = 2  # of a step that may follow, with any value, or may be after the last
 
 
 Value = Floats | Mark
@@ -43,16 +44,22 @@ class Node(ABC):
                 queue.append(value)
         if not all(self._waiting):
             return Mark.NOT_YET
-        ready = [value for queue in self._waiting if not isinstance(value := queue.popleft(), Mark)]
-        return self._take(*ready) if len(ready) == len(self._waiting) else self._end()
+        ready: list[Floats] = []
+        for queue in self._waiting:
+            value = queue.popleft()
+            if isinstance(value, Mark):
+                mark = value  # of one step, so that the other parts have the same one
+            else:
+                ready.append(value)
+        return self._take(*ready) if len(ready) == len(self._waiting) else self._go_on(mark)
 
     @abstractmethod
     def _take(self, *values: Floats) -> Value:
         """Value that becomes known with these, which are of one step."""
 
-    def _end(self) -> Value:
-        """Value that becomes known when the parts have no further step."""
-        return Mark.ENDED
+    def _go_on(self, mark: Mark) -> Value:
+        """Value that becomes known when the parts have none for a step."""
+        return mark
 
 
 def negate(values: Floats) -> Floats:
@@ -157,18 +164,19 @@ class _Ahead(Node):
         super().__init__(num_parts)
         assert steps is not None, "the monitor takes bounded formulas only"
         self._steps = steps
-        self._neutral = neutral
+        unknown = np.repeat([[-INFINITY], [INFINITY]], len(neutral[0]), axis=1)
+        self._instead = {Mark.ENDED: neutral, Mark.UNSEEN: (unknown,) * num_parts}
         self._num_taken = 0
-        self._num_ended = 0
+        self._num_beyond = 0
 
     def _take(self, *values: Floats) -> Value:
         value = self._look(*values)
         self._num_taken += 1
         return value if self._num_taken > self._steps else Mark.NOT_YET
 
-    def _end(self) -> Value:
-        self._num_ended += 1
-        return Mark.ENDED if self._num_ended > self._steps else self._take(*self._neutral)
+    def _go_on(self, mark: Mark) -> Value:
+        self._num_beyond += 1
+        return mark if self._num_beyond > self._steps else self._take(*self._instead[mark])
 
     @abstractmethod
     def _look(self, *values: Floats) -> Floats:
