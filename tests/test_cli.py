@@ -8,6 +8,8 @@ import pytest
 from standing_orders.cli import main
 from standing_orders.version import VERSION
 
+CONFIGS = Path(__file__).parents[1] / "configs"
+
 
 def run(*words: str) -> int:
     """Exit code of a command; the parser leaves by SystemExit."""
@@ -32,7 +34,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert "evaluate" in result.stdout
 
 
-@pytest.mark.parametrize("command", ["evaluate", "play", "parity", "bench"])
+@pytest.mark.parametrize("command", ["train", "evaluate", "play", "parity", "bench"])
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command, "--help") == 0
     assert f"standing-orders {command}" in capsys.readouterr().out
@@ -79,6 +81,10 @@ def test_evaluate_prints_json_with_all_that_repeats_it(capsys: pytest.CaptureFix
         (("evaluate", "--head-start", "-1"), "head_start = -1"),
         (("evaluate", "--episodes", "1"), "episodes = 1"),
         (("evaluate", "--seed", "-3"), "seed = -3"),
+        (("evaluate", "--policy", "sleep", "--order", "reverse"), "takes no order"),
+        (("train", "--order", "user>first"), "'first' is neither a unit type"),
+        (("train", "--order", "user>user>user>user>user"), "must name each of"),
+        (("train", "--ppo.learning-rate", "-1"), "learning_rate = -1"),
         (("play", "--speed", "0"), "speed = 0"),
         (("play", "--policy", "nobody", "--plain"), "'nobody'"),
         (("bench", "disk"), "disk"),
@@ -170,3 +176,76 @@ def test_bench_prints_a_table(
     monkeypatch.setattr("standing_orders.bench.BATCH_SIZES", (10,))
     assert run("bench", "sim", "--seconds", "0.01") == 0
     assert "steps/s" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("preset", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
+def test_preset_trains_and_its_policy_is_scored(
+    preset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(tmp_path / "run")
+    words = ("train", "--config", str(preset), "--run", folder, "--seed", "3")
+    assert run(*words, "--episodes", "30", "--update-episodes", "20") == 0
+    assert "after 30 episodes" in capsys.readouterr().out
+    words = ("evaluate", "--policy", folder, "--red", "b_line", "--episodes", "10", "--json")
+    assert run(*words, "--order-episodes", "2") == 0
+    card = json.loads(capsys.readouterr().out)
+    assert card["scores"][2]["horizon"] == 100
+    has_order = "none" not in (tmp_path / "run" / "config.json").read_text()
+    assert ("obedience" in card) == has_order
+
+
+def test_flags_come_before_the_preset(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    preset = tmp_path / "preset.toml"
+    preset.write_text("episodes = 40\nseed = 9\n[ppo]\nepochs = 2\n")
+    words = ("train", "--config", str(preset), "--run", str(folder), "--episodes", "20")
+    assert run(*words, "--order", "none") == 0
+    config = json.loads((folder / "config.json").read_text())
+    assert (config["episodes"], config["seed"], config["ppo"]["epochs"]) == (20, 9, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("episodes = 0", 2, "episodes = 0"),
+        ("colour = 1", 2, "colour: no such option"),
+        ("[ppo]\nlearning_rate = -1", 2, "ppo.learning_rate = -1"),
+        ("episodes =", 3, "cannot be read as TOML"),
+    ],
+)
+def test_a_bad_preset_is_named(
+    text: str, code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    preset = tmp_path / "preset.toml"
+    preset.write_text(text)
+    assert run("train", "--config", str(preset), "--run", str(tmp_path / "run")) == code
+    err = capsys.readouterr().err
+    assert message in err
+    assert str(preset) in err
+    assert not (tmp_path / "run").exists()
+
+
+def test_resume_of_something_that_is_no_run_exits_3(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("train", "--resume", "--run", str(tmp_path)) == 3
+    assert "not a run" in capsys.readouterr().err
+
+
+def test_all_orders_are_told_to_a_policy_for_any_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(tmp_path / "run")
+    assert run("train", "--run", folder, "--episodes", "20", "--update-episodes", "20") == 0
+    words = ("evaluate", "--policy", folder, "--red", "meander", "--episodes", "10")
+    assert run(*words, "--order", "all", "--order-episodes", "2", "--greedy") == 0
+    out = capsys.readouterr().out
+    assert "orders 120" in out
+    assert "(greedy)" in out
+
+
+def test_bench_train_prints_the_split(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("bench", "train", "--episodes", "100") == 0
+    out = capsys.readouterr().out
+    assert "s playing" in out
+    assert "s learning" in out

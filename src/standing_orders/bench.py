@@ -17,7 +17,7 @@ from standing_orders.cage2.actions import NUM_ACTIONS
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.scenario import RED_AGENTS
 from standing_orders.cage2.state import STATE_DTYPE
-from standing_orders.config import RedAgent, SimConfig
+from standing_orders.config import AlignmentConfig, RedAgent, SimConfig, TrainConfig
 from standing_orders.seeding import environment_seeds
 
 BATCH_SIZES = (1, 100, 1_000, 10_000)
@@ -38,6 +38,52 @@ class Speed:
     def to_json(self) -> dict[str, Any]:
         """Plain data for a JSON file."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class TrainingSpeed:
+    """Speed of the learner, end to end."""
+
+    red: str
+    num_episodes: int
+    episodes_per_second: float
+    collect_seconds: float
+    update_seconds: float
+    last_return: float  # of the environment, in the last update
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a JSON file."""
+        return asdict(self)
+
+
+def measure_training(red: RedAgent, num_episodes: int) -> TrainingSpeed:
+    """Train one order from scratch: 77 inputs, 6 epochs, 100 episodes an update, one thread."""
+    import torch  # noqa: PLC0415 (heavy)
+
+    from standing_orders.learn.trainer import Trainer  # noqa: PLC0415
+
+    torch.set_num_threads(1)
+    config = TrainConfig(
+        order="critical_first",
+        red=red,
+        episodes=num_episodes,
+        stop_at_gate=False,
+        alignment=AlignmentConfig(violation_cost=5.0),
+    )
+    Trainer(config).step()  # compile
+    trainer = Trainer(config)
+    collecting = updating = 0.0
+    while not trainer.is_done:
+        began = time.perf_counter()
+        now = trainer.settings()
+        rollout = trainer.play(now)
+        played = time.perf_counter()
+        record = trainer.learn(rollout, now)
+        collecting += played - began
+        updating += time.perf_counter() - played
+    speed = num_episodes / (collecting + updating)
+    last = record["reward"]["environment"]
+    return TrainingSpeed(red, num_episodes, speed, collecting, updating, last)
 
 
 def bytes_per_environment() -> int:

@@ -178,14 +178,20 @@ class Play(Common, SimConfig):
 class Bench(Common):
     """Speed on this machine; CybORG and MiniCAGE beside ours if they can be imported."""
 
-    what: tyro.conf.Positional[Literal["sim"]] = Field(description="sim: the simulator.")
-    seconds: float = Field(1.0, gt=0, description="Seconds for each measurement.")
+    what: tyro.conf.Positional[Literal["sim", "train"]] = Field(
+        description="sim: the simulator. train: the learner, end to end."
+    )
+    seconds: float = Field(1.0, gt=0, description="sim: seconds for each measurement.")
+    episodes: int = Field(10_000, ge=1, strict=True, description="train: episodes played.")
     json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
         False, description="Print JSON instead of a table."
     )
 
     def run(self) -> int:
         """Run the command."""
+        return self._simulator() if self.what == "sim" else self._learner()
+
+    def _simulator(self) -> int:
         from standing_orders.bench import bytes_per_environment, measure_all
         from standing_orders.tables import print_speeds
 
@@ -195,6 +201,17 @@ class Bench(Common):
             print(json.dumps(result, indent=1))
         else:
             print_speeds(measure_all(self.seconds), bytes_per_environment())
+        return 0
+
+    def _learner(self) -> int:
+        from standing_orders.bench import measure_training
+        from standing_orders.tables import print_training_speeds
+
+        speeds = (measure_training(red, self.episodes) for red in ("b_line", "meander"))
+        if self.json_output:
+            print(json.dumps([speed.to_json() for speed in speeds], indent=1))
+        else:
+            print_training_speeds(speeds)
         return 0
 
 

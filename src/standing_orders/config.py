@@ -47,6 +47,9 @@ def _explain(error: Any) -> str:
     name = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         return f"{name}: no such option"
+    inner = error.get("ctx", {}).get("error")
+    if isinstance(inner, ConfigError):  # of a model inside this one
+        return f"{name}.{inner}"
     wanted = str(error["msg"]).replace("Input should be", "must be", 1)
     return f"{name} = {error['input']!r}: {wanted}"
 

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.progress import Progress
 from rich.table import Table
 
-from standing_orders.bench import Speed
+from standing_orders.bench import Speed, TrainingSpeed
 from standing_orders.cage2.parity import ParityReport
 from standing_orders.evaluate import PERCENTILES, ScoreCard
 from standing_orders.learn.obedience import Obedience, summarise
@@ -113,14 +113,27 @@ def print_speeds(speeds: Iterable[Speed], bytes_per_environment: int) -> None:
             console.print(f"one thread, best batch size, {red}: {ratio:,.0f} times {system}")
 
 
+def print_training_speeds(speeds: Iterable[TrainingSpeed]) -> None:
+    """Episodes per second of the learner, and where the time goes."""
+    console = _console()
+    console.print("one order from scratch, 77 inputs, 6 epochs, 100 episodes an update, one thread")
+    for speed in speeds:
+        console.print(
+            f"{speed.red:8} {speed.episodes_per_second:6.0f} episodes/s over {speed.num_episodes} "
+            f"episodes: {speed.collect_seconds:.1f} s playing, {speed.update_seconds:.1f} s "
+            f"learning; last return {speed.last_return:.1f}"
+        )
+
+
 def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
 
 
 def print_obedience(red: str, measured: Sequence[Obedience]) -> None:
     """How each order is followed; of many orders a summary and the five worst."""
+    num_episodes = measured[0].counts.episodes
     table = Table(
-        title=f"orders told, against {red}, n = {measured[0].counts.episodes} episodes each; per cent",
+        title=f"orders told, against {red}, n = {num_episodes} episodes each, per cent",
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,

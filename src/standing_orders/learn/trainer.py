@@ -101,31 +101,51 @@ class Trainer:
         Raises:
             NumericsError: a number is not finite.
         """
+        now = self.settings()
+        return self.learn(self.play(now), now)
+
+    def settings(self) -> schedules.Settings:
+        """What the next update uses."""
+        return schedules.settings(self.config, self.progress.episodes, self.progress.compliance)
+
+    def play(self, now: schedules.Settings) -> Rollout:
+        """Play the episodes of the next update."""
+        seed = self._update_seed()
+        return collect(
+            self._batch(now.num_episodes),
+            self.network,
+            self._orders(now.num_episodes, seed),
+            seed=seed,
+            count_foothold=self.config.alignment.count_foothold,
+            mask_factor=now.mask_factor,
+        )
+
+    def learn(self, rollout: Rollout, now: schedules.Settings) -> dict[str, Any]:
+        """Learn from the episodes, and check whether to stop; see `step`."""
         config, progress = self.config, self.progress
-        now = schedules.settings(config, progress.episodes, progress.compliance)
-        seed = child_seed(config.seed, "update", progress.updates)
-        rollout = collect(
-            self._batch(now.num_episodes), self.network, self._orders(now.num_episodes, seed),
-            seed=seed, count_foothold=config.alignment.count_foothold, mask_factor=now.mask_factor,
-        )  # fmt: skip
         bonus = self._bonus(rollout, now.weight)
         rows = build_rows(self.network, rollout, bonus, config.ppo, mask_factor=now.mask_factor)
         terms = LossTerms(
-            now.learning_rate, now.epochs, config.schedules.compliance_loss,
+            now.learning_rate,
+            now.epochs,
+            config.schedules.compliance_loss,
             mask_factor=now.mask_factor,
-        )  # fmt: skip
+        )
+        seed = self._update_seed()
         try:
             stats = update(self.network, self.optimiser, rows, config.ppo, terms, seed=seed)
         except NumericsError as err:
-            raise NumericsError(f"update {progress.updates}: {err}") from err
+            raise NumericsError(f"update {progress.updates + 1}: {err}") from err
         progress.updates += 1
         progress.episodes += now.num_episodes
-        counts = rollout.counts
-        progress.compliance = counts.strict_compliance
-        progress.history.append(counts.strict_compliance or 0.0)
-        gate = self._check_gate(counts)
+        progress.compliance = rollout.counts.strict_compliance
+        progress.history.append(progress.compliance or 0.0)
+        gate = self._check_gate(rollout.counts)
         self._decide(gate)
         return self._record(rollout, bonus, stats, now, gate)
+
+    def _update_seed(self) -> int:
+        return child_seed(self.config.seed, "update", self.progress.updates)
 
     def _batch(self, num_envs: int) -> Cage2Batch:
         if num_envs not in self._batches:

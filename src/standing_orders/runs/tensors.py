@@ -71,13 +71,15 @@ def layout_of(dtype: np.dtype[Any]) -> Any:
 
 def bytes_as_records(array: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Give bytes, shape (..., itemsize), as records, shape (...)."""
-    return np.frombuffer(array.tobytes(), dtype).reshape(array.shape[:-1]).copy()
+    # A copy of records leaves the padding undefined; a view of the bytes keeps it zero.
+    return np.frombuffer(bytearray(array.tobytes()), dtype).reshape(array.shape[:-1])
 
 
 def _records_as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:  # (*array.shape, itemsize)
     # Padding between fields holds whatever was in memory; the same state must give the same bytes.
     clean = np.zeros(array.shape, array.dtype)
-    clean[...] = array
+    for field in array.dtype.names or ():
+        clean[field] = array[field]
     flat = np.frombuffer(clean.tobytes(), np.uint8)
     return flat.reshape(*array.shape, array.dtype.itemsize)
 

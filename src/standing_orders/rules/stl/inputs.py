@@ -15,6 +15,11 @@ def used_signals(formula: Formula, given: Iterable[str]) -> list[str]:
 
     Raises:
         ConfigError: the formula has a name that is not given.
+
+    Example:
+        >>> from standing_orders.rules.stl.syntax import Holds
+        >>> used_signals(Holds("a"), ["a", "b", "c"])
+        ['a']
     """
     known, used = set(given), names_of(formula)
     for name in sorted(used - known):
@@ -28,6 +33,10 @@ def finite_array(name: str, values: ArrayLike) -> NDArray[np.float64]:
 
     Raises:
         ConfigError: they are not numbers, or not finite.
+
+    Example:
+        >>> finite_array("threat", [True, False])
+        array([1., 0.])
     """
     try:
         array = np.asarray(values, dtype=np.float64)
@@ -45,6 +54,10 @@ def common_shape(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
 
     Raises:
         ConfigError: no signals, no time axis, different lengths, or axes that do not broadcast.
+
+    Example:
+        >>> common_shape({"x": (4, 1, 100), "y": (3, 100)})
+        (4, 3, 100)
     """
     if not shapes:
         raise ConfigError("no signals: at least one must say how many steps there are")

@@ -63,7 +63,12 @@ class Node(ABC):
 
 
 def negate(values: Floats) -> Floats:
-    """Change the sign; a lower bound becomes an upper one."""
+    """Change the sign; a lower bound becomes an upper one.
+
+    Example:
+        >>> negate(np.array([[1.0], [5.0]])).tolist()
+        [[-5.0], [-1.0]]
+    """
     return -values if values.ndim == 1 else -values[::-1]
 
 
@@ -84,6 +89,11 @@ class Window:
     Two stacks make a queue: the older elements as aggregates from each to the newest of them, the
     newer ones as they came with their aggregate. When the older ones run out the newer ones are
     turned into older ones; each element is turned once, which makes the cost amortised constant.
+
+    Example:
+        >>> window = Window(2, lambda older, newer: (np.maximum(older[0], newer[0]),))
+        >>> [float(window.push((np.array([x]),))[0][0]) for x in (3, 1, 2, 0, 0)]
+        [3.0, 3.0, 2.0, 2.0, 0.0]
     """
 
     def __init__(self, width: int | None, combine: Combine[Floats]) -> None:

@@ -20,9 +20,11 @@ def robustness(
 ) -> Floats:  # (..., num_steps)
     """Margin by which a formula holds (above 0) or fails (below 0) at every step of traces.
 
+    0 is the border and decides nothing; `a == b` gets no further than that, so for signals of
+    whole numbers `abs(a - b) < 0.5` says more.
+
     Windows are cut at both ends of the trace; an empty one makes `always` +inf and `eventually`
     -inf (see `semantics` for all rules). A bare name is a 0/1 signal with margin value - 0.5.
-    `->`, `<->` and `and` are what they are in logic, whatever the size of the margins.
 
     Args:
         formula: a formula or its text.

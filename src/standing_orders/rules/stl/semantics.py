@@ -8,7 +8,8 @@ At step t of a trace with steps 0 to T - 1, with `x`, `y` the robustness of the 
     x since[a,b] y       max over s in t-b..t-a of min(y(s), min of x over s+1..t)
 
 Windows are cut at both ends of the trace: a step outside does not count. The min over no steps is
-+inf, the max over no steps is -inf.
++inf, the max over no steps is -inf. This is also what rtamt computes for discrete time, except for
+`<->`, which it takes as -|x - y|: negative even where both sides hold. Here it is two implications.
 
 Every one of these is the aggregate over a sliding window of something that can be combined:
 min, max, or functions z -> max(y, min(x, z)), of which since and until are chains.
@@ -68,6 +69,10 @@ def chain(
     """How to combine the functions z -> max(y, min(x, z)) of two steps, as pairs (y, x).
 
     newer(older(z)) = max(y2, min(x2, max(y1, min(x1, z)))), and min distributes over max.
+
+    Example:
+        >>> chain(max, min)((3.0, 9.0), (1.0, 2.0))  # y = 3 held by x = 2 since the step before
+        (2.0, 2.0)
     """
 
     def combine(older: Element[Values], newer: Element[Values]) -> Element[Values]:
