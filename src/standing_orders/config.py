@@ -135,11 +135,12 @@ class PpoConfig(Config):
     hidden: tuple[int, ...] = Field((64, 64), min_length=1, description="Hidden layer sizes.")
     activation: Literal["tanh", "relu"] = Field("tanh", description="Activation function.")
     focus: bool = Field(
-        False, description="Input: the highest-ranked type that blue's table shows compromised."
+        False, description="Input: the highest-ranked type that blue believes compromised."
     )
     memory: bool = Field(
-        False, description="Inputs: scans, exploits and decoys so far per host, step fraction."
+        False, description="Inputs: scans, exploits and decoys so far, for each host."
     )
+    clock: bool = Field(False, description="Input: the step. It makes hardly any two rows equal.")
 
 
 class ScheduleConfig(Config):
@@ -196,6 +197,13 @@ class TrainConfig(GameConfig):
     red: Opponent = Field("b_line", description="Red agent that attacks; 'mixed': all in turn.")
     episodes: int = Field(20_000, ge=1, strict=True, description="Budget of training episodes.")
     update_episodes: int = Field(100, ge=1, strict=True, description="Episodes an update.")
+    orders_per_update: int = Field(
+        10,
+        ge=1,
+        le=120,
+        strict=True,
+        description="Different orders told in one update of 'any'; fewer make more rows equal.",
+    )
     seed: int = Field(0, ge=0, le=2**63 - 1, strict=True, description="Root seed.")
     stop_at_gate: bool = Field(
         True, description="Stop when the gate is passed (one order only; 'any' uses the budget)."

@@ -27,45 +27,69 @@ from standing_orders.cage2.scenario import (
 from standing_orders.rules.compliance import top_held
 from standing_orders.rules.orders import ENCODING_SIZE, ENCODINGS
 
-MEMORY_SIZE = 3 * NUM_HOSTS + 1
-_MAX_DECOYS, _MAX_STEPS = 4, 100
+MEMORY_SIZE = 3 * NUM_HOSTS
+_SCANS, _EXPLOITS, _DECOYS = 0, NUM_HOSTS, 2 * NUM_HOSTS  # where each begins in a memory
+_MAX_SCANS, _MAX_DECOYS, MAX_CLOCK = 3, 4, 100
 
 
 @dataclass(frozen=True)
 class InputLayout:
-    """Which inputs a network has, in this order: observation, order, focus, memory."""
+    """Which inputs a network has, in this order: observation, order, focus, memory, clock."""
 
     has_order: bool = True  # 25 bits
     has_focus: bool = False  # 5 bits: the highest-ranked type that blue believes compromised
-    has_memory: bool = False  # 40: scans, exploits and decoys so far per host, step fraction
+    has_memory: bool = False  # 39: scans, exploits and decoys per host
+    has_clock: bool = False  # 1: steps played
+
+    @property
+    def blocks(self) -> dict[str, slice]:
+        """Where each kind of input stands."""
+        sizes = {
+            "observation": OBSERVATION_SIZE,
+            "order": ENCODING_SIZE * self.has_order,
+            "focus": NUM_UNIT_TYPES * self.has_focus,
+            "memory": MEMORY_SIZE * self.has_memory,
+            "clock": 1 * self.has_clock,
+        }
+        blocks, start = {}, 0
+        for name, size in sizes.items():
+            if size:
+                blocks[name] = slice(start, start + size)
+            start += size
+        return blocks
 
     @property
     def size(self) -> int:
         """Number of inputs."""
-        return (
-            OBSERVATION_SIZE
-            + ENCODING_SIZE * self.has_order
-            + NUM_UNIT_TYPES * self.has_focus
-            + MEMORY_SIZE * self.has_memory
-        )
+        return max(block.stop for block in self.blocks.values())
 
     @property
     def scale(self) -> NDArray[np.float32]:
         """What each input is multiplied by."""
         scale = np.ones(self.size, dtype=np.float32)
         if self.has_memory:
-            scale[-1 - NUM_HOSTS : -1] = 1 / _MAX_DECOYS
-            scale[-1] = 1 / _MAX_STEPS
+            memory = scale[self.blocks["memory"]]
+            memory[_SCANS:_EXPLOITS] = 1 / _MAX_SCANS
+            memory[_DECOYS:] = 1 / _MAX_DECOYS
+        if self.has_clock:
+            scale[-1] = 1 / MAX_CLOCK
         return scale
 
 
 @jit
-def _believed_types(observation: NDArray[np.int8]) -> int:
-    """Mask of the types of which blue's table shows a host as compromised; no one can take
-    Defender, whatever the table says of it."""
+def _believed_types(
+    observation: NDArray[np.int8], memory: NDArray[np.int8], has_memory: bool
+) -> int:
+    """Mask of the types of which blue believes a host compromised.
+
+    Blue's table says so; or, for who remembers, a host without decoys was scanned a second time,
+    which is how an exploit looks that was not detected. No one can take Defender, whatever the
+    table says of it.
+    """
     mask = 0
     for host in range(DEFENDER + 1, NUM_HOSTS):
-        if observation[4 * host + 2] or observation[4 * host + 3]:
+        is_suspect = memory[_SCANS + host] >= 2 and memory[_DECOYS + host] == 0
+        if observation[4 * host + 2] or observation[4 * host + 3] or (has_memory and is_suspect):
             mask |= 1 << UNIT_TYPE_OF_HOST[host]
     return mask
 
@@ -73,25 +97,26 @@ def _believed_types(observation: NDArray[np.int8]) -> int:
 @jit
 def _remember(memory: NDArray[np.int8], observation: NDArray[np.int8], action: int) -> None:
     """Enter one step: what blue did and what it saw then."""
+    kind, target = KIND_OF_ACTION[action], HOST_OF_ACTION[action]
+    if FIRST_DECOY <= kind <= LAST_DECOY:
+        memory[_DECOYS + target] = min(memory[_DECOYS + target] + 1, _MAX_DECOYS)
+    elif kind == RESTORE:
+        memory[_DECOYS + target] = 0
+        memory[_SCANS + target] = min(memory[_SCANS + target], 1)
     for host in range(NUM_HOSTS):
         if observation[4 * host + 1]:
-            memory[NUM_HOSTS + host] = 1
+            memory[_EXPLOITS + host] = 1
         elif observation[4 * host]:
-            memory[host] = 1
-    kind, host = KIND_OF_ACTION[action], HOST_OF_ACTION[action]
-    if FIRST_DECOY <= kind <= LAST_DECOY:
-        memory[2 * NUM_HOSTS + host] = min(memory[2 * NUM_HOSTS + host] + 1, _MAX_DECOYS)
-    elif kind == RESTORE:
-        memory[2 * NUM_HOSTS + host] = 0
-    memory[-1] = min(memory[-1] + 1, _MAX_STEPS)
+            memory[_SCANS + host] = min(memory[_SCANS + host] + 1, _MAX_SCANS)
 
 
 @jit
 def _encode_all(
     observations: NDArray[np.int8],  # (num_envs, 52)
     orders: NDArray[np.int64],  # (num_envs,)
-    memories: NDArray[np.int8],  # (num_envs, 40)
+    memories: NDArray[np.int8],  # (num_envs, MEMORY_SIZE)
     last_actions: NDArray[np.int64],  # (num_envs,), -1 = none yet
+    clock: int,  # -1 = not an input
     has_order: bool,
     has_focus: bool,
     has_memory: bool,
@@ -101,19 +126,22 @@ def _encode_all(
         row = out[i]
         row[:OBSERVATION_SIZE] = observations[i]
         end = OBSERVATION_SIZE
+        if last_actions[i] >= 0:
+            _remember(memories[i], observations[i], last_actions[i])
         if has_order:
             row[end : end + ENCODING_SIZE] = ENCODINGS[orders[i]]
             end += ENCODING_SIZE
         if has_focus:
             row[end : end + NUM_UNIT_TYPES] = 0
-            focus = top_held(_believed_types(observations[i]), orders[i])
+            believed = _believed_types(observations[i], memories[i], has_memory)
+            focus = top_held(believed, orders[i])
             if focus >= 0:
                 row[end + focus] = 1
             end += NUM_UNIT_TYPES
         if has_memory:
-            if last_actions[i] >= 0:
-                _remember(memories[i], observations[i], last_actions[i])
-            row[end:] = memories[i]
+            row[end : end + MEMORY_SIZE] = memories[i]
+        if clock >= 0:
+            row[-1] = clock
 
 
 class InputEncoder:
@@ -129,6 +157,7 @@ class InputEncoder:
         self._orders = orders
         self._memories = np.zeros((len(orders), MEMORY_SIZE), dtype=np.int8)
         self._last_actions = np.full(len(orders), -1, dtype=np.int64)
+        self._clock = 0
 
     def encode(
         self,
@@ -137,12 +166,14 @@ class InputEncoder:
     ) -> NDArray[np.int8]:
         """Write the inputs of one step; call it once a step."""
         layout = self.layout
+        clock = min(self._clock, MAX_CLOCK) if layout.has_clock else -1
         _encode_all(
-            observations, self._orders, self._memories, self._last_actions,
+            observations, self._orders, self._memories, self._last_actions, clock,
             layout.has_order, layout.has_focus, layout.has_memory, out,
         )  # fmt: skip
         return out
 
     def note(self, actions: NDArray[np.int64]) -> None:  # (num_envs,)
         """Remember what blue is about to do."""
+        self._clock += 1
         self._last_actions[:] = actions

@@ -7,11 +7,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from standing_orders.cage2.scenario import NUM_UNIT_TYPES, OBSERVATION_SIZE
 from standing_orders.errors import CheckpointError
-from standing_orders.learn.inputs import MEMORY_SIZE, InputLayout
+from standing_orders.learn.inputs import InputLayout
 from standing_orders.learn.networks import ActorCritic
-from standing_orders.rules.orders import ENCODING_SIZE
 
 Arrays = dict[str, NDArray[Any]]
 _NETWORK, _OPTIMISER = "network.", "optimiser."
@@ -62,22 +60,6 @@ def restore_optimiser(optimiser: torch.optim.Optimizer, arrays: Mapping[str, NDA
     optimiser.load_state_dict({"state": state, "param_groups": groups})
 
 
-def _blocks(layout: InputLayout) -> dict[str, slice]:
-    """Where each kind of input stands."""
-    sizes = {
-        "observation": OBSERVATION_SIZE,
-        "order": ENCODING_SIZE * layout.has_order,
-        "focus": NUM_UNIT_TYPES * layout.has_focus,
-        "memory": MEMORY_SIZE * layout.has_memory,
-    }
-    blocks, start = {}, 0
-    for name, size in sizes.items():
-        if size:
-            blocks[name] = slice(start, start + size)
-        start += size
-    return blocks
-
-
 def warm_start(
     network: ActorCritic, arrays: Mapping[str, NDArray[Any]], layout: InputLayout
 ) -> None:
@@ -94,7 +76,7 @@ def warm_start(
     Raises:
         CheckpointError: the other has inputs that this one lacks, or other hidden layers.
     """
-    ours, theirs = _blocks(network.layout), _blocks(layout)
+    ours, theirs = network.layout.blocks, layout.blocks
     missing = sorted(set(theirs) - set(ours))
     if missing:
         raise CheckpointError(f"cannot start from it: it has inputs this one lacks: {missing}")

@@ -35,7 +35,12 @@ _ADAM_EPSILON = 1e-5
 def layout_of(config: TrainConfig) -> InputLayout:
     """Inputs of the network that a config trains."""
     has_order = config.order != NONE
-    return InputLayout(has_order, config.ppo.focus and has_order, config.ppo.memory)
+    return InputLayout(
+        has_order=has_order,
+        has_focus=config.ppo.focus and has_order,
+        has_memory=config.ppo.memory,
+        has_clock=config.ppo.clock,
+    )
 
 
 def make_network(config: TrainConfig) -> ActorCritic:
@@ -114,7 +119,7 @@ class Trainer:
         return collect(
             self._batch(now.num_episodes),
             self.network,
-            self._orders(now.num_episodes, seed),
+            self._orders(now.num_episodes),
             seed=seed,
             count_foothold=self.config.alignment.count_foothold,
             mask_factor=now.mask_factor,
@@ -152,10 +157,13 @@ class Trainer:
             self._batches[num_envs] = make_batch(self.config, num_envs)
         return self._batches[num_envs]
 
-    def _orders(self, count: int, seed: int) -> NDArray[np.int64]:
+    def _orders(self, count: int) -> NDArray[np.int64]:
         if self.order is not None or self.config.order == NONE:
             return np.full(count, self.order or 0)
-        return np.random.Generator(np.random.Philox(seed)).integers(NUM_ORDERS, size=count)
+        seed = child_seed(self.config.seed, "orders", self.progress.updates)
+        generator = np.random.Generator(np.random.Philox(seed))
+        chosen = generator.choice(NUM_ORDERS, size=self.config.orders_per_update, replace=False)
+        return np.resize(chosen, count)
 
     def _bonus(self, rollout: Rollout, weight: float) -> NDArray[np.float64]:
         if self.config.order == NONE:

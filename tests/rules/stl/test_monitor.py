@@ -79,6 +79,22 @@ def test_a_verdict_may_come_before_the_end() -> None:
     assert np.isinf(upper).all()
 
 
+@pytest.mark.parametrize(
+    ("formula", "lower", "upper"),
+    [
+        ("not always[0,9] x > 0", 3, np.inf),
+        ("not eventually[0,9] x > -5", -np.inf, -2),
+        ("eventually[0,9] x > -5 -> x > 7", -10, -2),
+        ("always[0,9] x > 0 -> x > 7", 3, np.inf),
+        ("always[0,9] x > 0 <-> x > 7", 3, 10),
+    ],
+)
+def test_a_negation_swaps_the_bounds(formula: str, lower: float, upper: float) -> None:
+    monitor = Monitor(formula)
+    monitor.update({"x": -3})
+    assert [bound.item() for bound in monitor.interval()] == [lower, upper]
+
+
 def test_a_step_that_may_not_come_is_unknown_even_if_its_value_is_known() -> None:
     monitor = Monitor("eventually[1,1] once[1,1] x > 0")  # x of this step, if there is a next one
     monitor.update({"x": 3})

@@ -1,3 +1,5 @@
+from itertools import product
+
 import pytest
 
 from standing_orders.errors import ConfigError
@@ -49,6 +51,35 @@ X, Y, Z, ONE = s.Signal("x"), s.Signal("y"), s.Signal("z"), s.Constant(1.0)
 def test_text_means_this_tree(text: str, tree: s.Formula) -> None:
     assert parse(text) == tree
     assert parse(str(tree)) == tree
+
+
+OPERATORS = [
+    lambda p, q: s.Not(p),
+    lambda p, q: s.And((p, q)),
+    lambda p, q: s.Or((p, q)),
+    s.Implies,
+    s.Iff,
+    lambda p, q: s.Until(p, q, 0, 3),
+    s.Since,
+    lambda p, q: s.Always(p, 2),
+    lambda p, q: s.Once(p, 1, 4),
+]
+ARITHMETIC = [
+    lambda p, q: s.Negative(p),
+    lambda p, q: s.Absolute(p),
+    *(lambda p, q, sign=sign: s.Arithmetic(sign, p, q) for sign in s.ARITHMETIC),
+]
+
+
+def test_every_operator_inside_every_other_prints_and_parses_back() -> None:
+    compare = s.Comparison("<", X, s.Constant(-1.0))
+    for outer, inner in product(OPERATORS, OPERATORS):
+        for tree in (outer(inner(A, compare), B), outer(B, inner(compare, A))):
+            assert parse(str(tree)) == tree
+    for outer, inner in product(ARITHMETIC, ARITHMETIC):
+        for term in (outer(inner(X, ONE), Y), outer(Y, inner(s.Constant(-2.5), X))):
+            for tree in (s.Comparison(">", term, ONE), s.Comparison("!=", X, term)):
+                assert parse(str(tree)) == tree
 
 
 # Each with the column that the caret points at and what the message says.

@@ -1,0 +1,203 @@
+"""What a network is shown: sizes, order, focus and memory; never the true state."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from standing_orders.cage2.batch import Cage2Batch
+from standing_orders.config import SimConfig
+from standing_orders.learn.inputs import InputEncoder, InputLayout
+from standing_orders.rules.orders import ENCODINGS, parse_order
+
+SLEEP, ENTERPRISE0, ENTERPRISE1, OP_SERVER0, USER0, USER1 = 0, 1, 2, 7, 8, 9
+SCANS, EXPLOITS, DECOYS, STEP = slice(0, 13), slice(13, 26), slice(26, 39), 39
+SCAN, EXPLOIT = (1, 0, 0, 0), (1, 1, 0, 0)
+BELIEVED = {"unknown": (0, 0, 1, 0), "user": (0, 0, 0, 1), "privileged": (0, 0, 1, 1)}
+
+
+def table(**hosts: tuple[int, int, int, int]) -> np.ndarray:
+    """One observation; a keyword such as `host9` gives a host its four bits."""
+    observation = np.zeros((1, 52), dtype=np.int8)
+    for name, bits in hosts.items():
+        host = int(name.removeprefix("host"))
+        observation[0, 4 * host : 4 * host + 4] = bits
+    return observation
+
+
+def encoder(order: int = 0, **layout: bool) -> InputEncoder:
+    return InputEncoder(InputLayout(**layout), np.array([order]))
+
+
+def encode(one: InputEncoder, observation: np.ndarray, action: int | None = None) -> np.ndarray:
+    """Inputs of one step; `action` is what blue did before it."""
+    if action is not None:
+        one.note(np.array([action]))
+    return one.encode(observation, np.zeros((1, one.layout.size), dtype=np.int8))[0].copy()
+
+
+@pytest.mark.parametrize(
+    ("has_order", "has_focus", "has_memory", "size"),
+    [
+        (False, False, False, 52),
+        (True, False, False, 77),
+        (True, True, False, 82),
+        (True, False, True, 117),
+        (True, True, True, 122),
+        (False, False, True, 92),
+    ],
+)
+def test_the_number_of_inputs(
+    has_order: bool, has_focus: bool, has_memory: bool, size: int
+) -> None:
+    layout = InputLayout(has_order, has_focus, has_memory)
+    assert layout.size == size
+    assert layout.scale.shape == (size,)
+
+
+def test_the_default_is_77_inputs() -> None:
+    assert InputLayout().size == 77
+
+
+def test_inputs_are_the_observation_then_the_order() -> None:
+    observation = np.random.default_rng(0).integers(0, 2, (3, 52)).astype(np.int8)
+    orders = np.array([0, 63, 119])
+    out = np.full((3, 77), 9, dtype=np.int8)
+    InputEncoder(InputLayout(), orders).encode(observation, out)
+    assert np.array_equal(out, np.hstack([observation, ENCODINGS[orders]]))
+
+
+# -------------------------------------------------------------------------------------- focus
+@pytest.mark.parametrize("belief", sorted(BELIEVED))
+@pytest.mark.parametrize(
+    ("order", "focus"), [("critical_first", 2), ("reverse", 4), ("enterprise_focus", 1)]
+)
+def test_focus_is_the_highest_ranked_type_that_the_table_shows_compromised(
+    belief: str, order: str, focus: int
+) -> None:
+    bits = BELIEVED[belief]
+    observation = table(host1=bits, host7=bits, host12=bits)
+    inputs = encode(encoder(parse_order(order), has_focus=True), observation)
+    assert inputs[77:82].tolist() == [int(i == focus) for i in range(5)]
+
+
+def test_focus_ignores_scans_exploits_and_defender() -> None:
+    observation = table(host0=(1, 1, 1, 1), host1=SCAN, host9=EXPLOIT)
+    inputs = encode(encoder(parse_order("critical_first"), has_focus=True), observation)
+    assert not inputs[77:82].any()
+
+
+def test_focus_leaves_nothing_of_the_step_before() -> None:
+    one = encoder(has_focus=True)
+    out = np.zeros((1, 82), dtype=np.int8)
+    one.encode(table(host9=BELIEVED["user"]), out)
+    one.encode(table(host1=BELIEVED["user"]), out)
+    assert out[0, 77:82].tolist() == [0, 1, 0, 0, 0]
+
+
+# ------------------------------------------------------------------------------------- memory
+def memory_after(*steps: tuple[int, np.ndarray]) -> np.ndarray:
+    """Memory inputs after a quiet start and these (action, observation)."""
+    one = encoder(has_memory=True)
+    inputs = encode(one, table())
+    for action, observation in steps:
+        inputs = encode(one, observation, action)
+    return inputs[77:]
+
+
+def test_memory_begins_empty() -> None:
+    assert not memory_after().any()
+
+
+def test_memory_keeps_scans_and_exploits_apart_by_host() -> None:
+    memory = memory_after((SLEEP, table(host9=SCAN)), (SLEEP, table(host1=EXPLOIT)), (0, table()))
+    assert np.flatnonzero(memory[SCANS]).tolist() == [9]
+    assert np.flatnonzero(memory[EXPLOITS]).tolist() == [1]
+    assert set(memory[:39].tolist()) == {0, 1}
+
+
+def test_memory_of_activity_survives_a_restore() -> None:
+    memory = memory_after((SLEEP, table(host9=EXPLOIT)), (132 + USER1, table()))
+    assert memory[EXPLOITS][USER1] == 1
+
+
+def test_memory_counts_decoys_by_host_up_to_four() -> None:
+    steps = [(28 + 13 * kind + ENTERPRISE0, table()) for kind in range(8)]
+    for placed in range(9):
+        decoys = memory_after(*steps[:placed])[DECOYS]
+        assert decoys[ENTERPRISE0] == min(placed, 4)
+        assert decoys.sum() == decoys[ENTERPRISE0]
+
+
+def test_every_kind_of_decoy_counts_and_nothing_else() -> None:
+    for action in range(145):
+        decoys = memory_after((action, table()))[DECOYS]
+        is_decoy = 28 <= action < 132
+        assert decoys.sum() == is_decoy
+        if is_decoy:
+            assert decoys[(action - 28) % 13] == 1
+
+
+def test_restore_and_nothing_else_removes_the_decoys_of_its_host() -> None:
+    placed = [(28 + ENTERPRISE0, table()), (28 + ENTERPRISE1, table())]
+    kept = memory_after(*placed, (15 + ENTERPRISE0, table()), (2 + ENTERPRISE0, table()))[DECOYS]
+    assert (kept[ENTERPRISE0], kept[ENTERPRISE1]) == (1, 1)
+    gone = memory_after(*placed, (132 + ENTERPRISE0, table()))[DECOYS]
+    assert (gone[ENTERPRISE0], gone[ENTERPRISE1]) == (0, 1)
+
+
+def test_memory_counts_the_steps_and_scales_them_to_a_fraction() -> None:
+    one = encoder(has_memory=True)
+    seen = [encode(one, table())[-1]]
+    seen += [encode(one, table(), SLEEP)[-1] for _ in range(120)]
+    assert seen == [min(step, 100) for step in range(121)]
+    scale = one.layout.scale
+    assert scale[-1] == pytest.approx(0.01)
+    assert scale[-14:-1] == pytest.approx(np.full(13, 0.25))
+    assert (scale[:-14] == 1).all()
+
+
+def test_memories_of_environments_are_apart() -> None:
+    layout = InputLayout(has_memory=True)
+    one = InputEncoder(layout, np.array([0, 0]))
+    out = np.zeros((2, layout.size), dtype=np.int8)
+    one.encode(np.vstack([table(), table()]), out)
+    one.note(np.array([28 + USER1, SLEEP]))
+    one.encode(np.vstack([table(), table(host1=SCAN)]), out)
+    assert np.flatnonzero(out[0, 77:-1]).tolist() == [26 + USER1]
+    assert np.flatnonzero(out[1, 77:-1]).tolist() == [ENTERPRISE0]
+
+
+def test_what_blue_sees_before_its_first_action_is_remembered() -> None:
+    """After a head start the very first observation can show activity."""
+    one = encoder(has_memory=True)
+    encode(one, table(host9=SCAN, host1=EXPLOIT))
+    later = encode(one, table(), SLEEP)[77:]
+    assert later[SCANS][USER1] == 1
+    assert later[EXPLOITS][ENTERPRISE0] == 1
+
+
+# --------------------------------------------------------------------------------- true state
+@pytest.mark.parametrize("has_memory", [False, True])
+def test_equal_observations_and_actions_give_equal_inputs_whatever_the_true_state(
+    has_memory: bool,
+) -> None:
+    """Red is detected with probability 0.95 only, so equal histories hide different states."""
+    count, layout = 600, InputLayout(has_focus=True, has_memory=has_memory)
+    batch = Cage2Batch(count, SimConfig(red="b_line"))
+    one = InputEncoder(layout, np.full(count, 17))
+    observations = batch.reset(11)
+    histories: list[list[bytes]] = [[] for _ in range(count)]
+    groups: dict[tuple[bytes, ...], tuple[bytes, set[Any]]] = {}
+    for step in range(12):
+        inputs = one.encode(observations, np.zeros((count, layout.size), dtype=np.int8))
+        for i in range(count):
+            histories[i].append(observations[i].tobytes())
+            key = (inputs[i].tobytes(), set())
+            known, truths = groups.setdefault(tuple(histories[i]), key)
+            assert known == inputs[i].tobytes()
+            truths.add((int(batch.states["held"][i]), int(batch.states["privileged"][i])))
+        actions = np.full(count, (28 + ENTERPRISE0, SLEEP, 15 + USER1)[step % 3])
+        one.note(actions)
+        observations, _ = batch.step(actions)
+    assert max(len(truths) for _, truths in groups.values()) > 1

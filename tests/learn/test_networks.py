@@ -1,0 +1,58 @@
+"""Actor and critic: shapes, scaling, seeds."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from standing_orders.learn.inputs import InputLayout
+from standing_orders.learn.networks import ActorCritic
+
+
+def test_the_default_actor_is_77_64_64_145_and_the_critic_is_separate() -> None:
+    network = ActorCritic(InputLayout(), hidden=(64, 64), activation="tanh", seed=0)
+    shapes = [tuple(layer.weight.shape) for layer in network.actor if isinstance(layer, nn.Linear)]
+    assert shapes == [(64, 77), (64, 64), (145, 64)]
+    shapes = [tuple(layer.weight.shape) for layer in network.critic if isinstance(layer, nn.Linear)]
+    assert shapes == [(64, 77), (64, 64), (1, 64)]
+    shared = {id(p) for p in network.actor.parameters()} & {
+        id(p) for p in network.critic.parameters()
+    }
+    assert not shared
+
+
+@pytest.mark.parametrize(("activation", "function"), [("tanh", np.tanh), ("relu", None)])
+def test_logits_and_value_are_those_of_a_plain_perceptron(activation: str, function: object) -> None:
+    layout = InputLayout(has_memory=True)
+    network = ActorCritic(layout, hidden=(6, 5), activation=activation, seed=2)
+    inputs = np.random.default_rng(0).integers(0, 5, (4, layout.size)).astype(np.int8)
+    prepared = network.prepare(inputs)
+    np.testing.assert_allclose(prepared.numpy(), inputs * layout.scale, rtol=1e-6)
+    for net, found in ((network.actor, network.logits), (network.critic, network.value)):
+        x = inputs * layout.scale.astype(np.float64)
+        linear = [layer for layer in net if isinstance(layer, nn.Linear)]
+        for i, layer in enumerate(linear):
+            x = x @ layer.weight.detach().numpy().T + layer.bias.detach().numpy()
+            if i < 2:
+                x = np.tanh(x) if function else np.maximum(x, 0)
+        np.testing.assert_allclose(
+            found(prepared).detach().numpy(), x.squeeze(-1) if x.shape[1] == 1 else x, atol=1e-5
+        )
+
+
+def test_an_untrained_policy_is_nearly_uniform() -> None:
+    network = ActorCritic(InputLayout(), hidden=(64, 64), activation="tanh", seed=1)
+    probs = torch.softmax(network.logits(network.prepare(np.ones((1, 77), np.int8))), dim=1)
+    assert float(probs.detach().max()) < 1.2 / 145
+
+
+def test_the_seed_alone_decides_the_weights() -> None:
+    def weights(seed: int) -> list[np.ndarray]:
+        network = ActorCritic(InputLayout(), hidden=(8,), activation="tanh", seed=seed)
+        return [p.detach().numpy() for p in network.parameters()]
+
+    torch.manual_seed(1)
+    first = weights(5)
+    torch.manual_seed(2)
+    assert all(np.array_equal(a, b) for a, b in zip(first, weights(5), strict=True))
+    assert not np.array_equal(first[0], weights(6)[0])
