@@ -12,7 +12,9 @@ PACKAGE = Path(standing_orders.__file__).parent
 LAYERS = (
     {"cli"},
     {"tables"},
-    {"bench", "play", "evaluate", "sb3"},
+    {"bench", "play", "scoring", "sb3"},
+    {"evaluate"},
+    {"learn"},
     {"baselines"},
     {"rules"},
     {"policy", "cage2"},

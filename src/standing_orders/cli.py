@@ -154,7 +154,10 @@ class Train(Common, TrainConfig):
 class Play(Common, SimConfig):
     """Watch one episode in the terminal, step by step or at a speed."""
 
-    policy: str = Field("heuristic", description=f"Defender: {POLICIES}.")
+    policy: str = Field("heuristic", description=f"Defender: {POLICIES}, or a run folder.")
+    order: str | None = Field(
+        None, description="Order that a trained policy is told; its own if left out."
+    )
     seed: Seed = Field(0, description="Root seed; same seed, same episode.")
     speed: float | None = Field(
         None, gt=0, description="Steps per second; without it, Enter plays the next step."
@@ -165,12 +168,12 @@ class Play(Common, SimConfig):
 
     def run(self) -> int:
         """Run the command."""
-        from standing_orders.baselines.scripted import ScriptedDefender
         from standing_orders.play import watch
+        from standing_orders.scoring import find_policy
 
         config = self._part(SimConfig)
         is_plain = self.plain or not (sys.stdin.isatty() and sys.stdout.isatty())
-        policy = ScriptedDefender(self.policy)
+        policy, _ = find_policy(self.policy, order=self.order)
         watch(policy, config, seed=self.seed, speed=self.speed, is_plain=is_plain)
         return 0
 

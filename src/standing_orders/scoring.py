@@ -14,6 +14,7 @@ from standing_orders.learn.obedience import Obedience, measure_obedience, summar
 from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.run import load_network
 from standing_orders.learn.trainer import ANY, NONE
+from standing_orders.policy import Policy
 from standing_orders.rules.orders import NUM_ORDERS, parse_order
 
 ALL = "all"
@@ -32,11 +33,6 @@ class ScoringTask:
     order: str | None
     order_episodes: int
     is_greedy: bool
-
-    @property
-    def is_scripted(self) -> bool:
-        """Whether the policy is one of the scripted defenders."""
-        return self.policy in NAMES
 
     @property
     def total_episodes(self) -> int:
@@ -72,48 +68,76 @@ def score(task: ScoringTask, advance: Callable[[int], None]) -> Scoring:
         ConfigError: no such policy, or an order for a policy that takes none.
         CheckpointError: the run folder is damaged.
     """
-    if task.is_scripted:
-        if task.order is not None:
-            raise ConfigError(f"order = {task.order!r}: {task.policy} takes no order")
-        return Scoring(_card(task, ScriptedDefender(task.policy), advance), {})
-    if not Path(task.policy).is_dir():
-        raise ConfigError(
-            f"policy {task.policy!r}: must be one of {', '.join(NAMES)}, or a run folder"
-        )
-    network, config = load_network(Path(task.policy))
-    orders = _orders(task, config)
-    name = f"{Path(task.policy).name} ({'greedy' if task.is_greedy else 'sampled'})"
-    defender = LearnedDefender(network, name=name, orders=orders or [0], is_greedy=task.is_greedy)
-    return Scoring(_card(task, defender, advance), _obedience(task, network, orders))
+    policy, trained = find_policy(task.policy, order=task.order, is_greedy=task.is_greedy)
+    card = evaluate(
+        policy,
+        task.game,
+        reds=task.reds,
+        num_episodes=task.num_episodes,
+        seed=task.seed,
+        num_threads=task.num_threads,
+        advance=advance,
+    )
+    return Scoring(card, {} if trained is None else _obedience(task, trained))
 
 
-def _orders(task: ScoringTask, config: TrainConfig) -> list[int]:
+@dataclass(frozen=True)
+class Trained:
+    """What is behind a trained policy."""
+
+    network: ActorCritic
+    orders: list[int]  # what it is told; empty for a policy that takes no order
+
+
+def find_policy(
+    name: str, *, order: str | None = None, is_greedy: bool = False
+) -> tuple[Policy, Trained | None]:
+    """A policy by name: a scripted defender, or the folder of a training run.
+
+    Args:
+        name: of the defender, or path of the folder.
+        order: what a trained policy is told: an order or "all"; its own if left out.
+        is_greedy: let a trained policy take the likeliest action.
+
+    Raises:
+        ConfigError: no such policy, or an order for a policy that takes none.
+        CheckpointError: the run folder is damaged.
+    """
+    if name in NAMES:
+        if order is not None:
+            raise ConfigError(f"order = {order!r}: {name} takes no order")
+        return ScriptedDefender(name), None
+    if not Path(name).is_dir():
+        raise ConfigError(f"policy {name!r}: must be one of {', '.join(NAMES)}, or a run folder")
+    network, config = load_network(Path(name))
+    orders = _orders(order, config)
+    shown = f"{Path(name).name} ({'greedy' if is_greedy else 'sampled'})"
+    policy = LearnedDefender(network, name=shown, orders=orders or [0], is_greedy=is_greedy)
+    return policy, Trained(network, orders)
+
+
+def _orders(order: str | None, config: TrainConfig) -> list[int]:
     """What the policy is told; nothing for a policy that takes no order."""
     if config.order == NONE:
-        if task.order is not None:
-            raise ConfigError(f"order = {task.order!r}: this policy was trained without orders")
+        if order is not None:
+            raise ConfigError(f"order = {order!r}: this policy was trained without orders")
         return []
-    wanted = task.order or (ALL if config.order == ANY else config.order)
+    wanted = order or (ALL if config.order == ANY else config.order)
     return list(range(NUM_ORDERS)) if wanted == ALL else [parse_order(wanted)]
 
 
-def _card(task: ScoringTask, policy: Any, advance: Callable[[int], None]) -> ScoreCard:
-    return evaluate(
-        policy, task.game, reds=task.reds, num_episodes=task.num_episodes, seed=task.seed,
-        num_threads=task.num_threads, advance=advance,
-    )  # fmt: skip
-
-
-def _obedience(
-    task: ScoringTask, network: ActorCritic, orders: list[int]
-) -> dict[str, list[Obedience]]:
-    if not orders:
+def _obedience(task: ScoringTask, trained: Trained) -> dict[str, list[Obedience]]:
+    if not trained.orders:
         return {}
     return {
         red: measure_obedience(
-            network, SimConfig(**task.game.model_dump(), red=red), orders,
-            num_episodes=task.order_episodes, seed=task.seed, is_greedy=task.is_greedy,
+            trained.network,
+            SimConfig(**task.game.model_dump(), red=red),
+            trained.orders,
+            num_episodes=task.order_episodes,
+            seed=task.seed,
+            is_greedy=task.is_greedy,
         )
         for red in task.reds
-        if red != "sleep"
-    }  # fmt: skip
+        if red != "sleep"  # nobody takes a host there
+    }

@@ -1,1 +1,0 @@
-"""Where episodes come from."""
