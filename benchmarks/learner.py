@@ -132,7 +132,7 @@ def one_order(task: Task) -> None:
         base = any_order_run(task, red, 0)
         further, measured = [], []
         for order in range(NUM_ORDERS):
-            config = preset("fast", red=red, order=str(order), episodes=3_000, seed=order)
+            config = preset("fast-order", red=red, order=str(order), seed=order)
             run = finished_run(task.folder / f"order-{red}-{order:03d}", config, base)
             network, _ = load_network(run)
             further.append(int(last_record(run)["total_episodes"]))

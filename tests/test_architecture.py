@@ -11,6 +11,7 @@ PACKAGE = Path(standing_orders.__file__).parent
 # From the top: a module may import from its own layer (a folder's own modules) and from below.
 LAYERS = (
     {"cli"},
+    {"training_tables"},
     {"tables"},
     {"bench", "play", "scoring", "sb3"},
     {"evaluate"},

@@ -27,6 +27,14 @@ OURS = [command for command in COMMANDS if command.startswith("standing-orders "
 SCRIPTS = [command for command in COMMANDS if command.startswith("python ")]
 
 
+# Flags that make a command short enough for a test.
+SHORTENED = {
+    "bench": ["--seconds", "0.01", "--episodes", "100"],
+    "train": ["--episodes", "40", "--update-episodes", "20"],
+    "evaluate": ["--order-episodes", "2"],
+}
+
+
 def test_every_command_is_one_that_is_run() -> None:
     makes = [command for command in COMMANDS if command.startswith("make ")]
     assert makes == ["make demo", "make test"]  # both by .ci/run
@@ -34,15 +42,26 @@ def test_every_command_is_one_that_is_run() -> None:
     assert len(OURS) + len(SCRIPTS) + len(makes) == len([c for c in COMMANDS if c])
 
 
+@pytest.fixture(scope="module")
+def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that looks like the repository to the commands."""
+    folder = tmp_path_factory.mktemp("newcomer")
+    for name in ("configs", "tests"):
+        (folder / name).symlink_to(ROOT / name)
+    return folder
+
+
 @pytest.mark.parametrize("command", OURS)
 def test_command_runs(
-    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str,
+    newcomer: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(ROOT)
+    monkeypatch.chdir(newcomer)
     monkeypatch.setattr("standing_orders.bench.BATCH_SIZES", (1, 100))
     words = shlex.split(command.split(">", maxsplit=1)[0])[1:]
-    if words[0] == "bench":
-        words += ["--seconds", "0.01"]
+    words += SHORTENED.get(words[0], [])
     assert main(words) == 0
     assert capsys.readouterr().out
 

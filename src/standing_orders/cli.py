@@ -92,7 +92,7 @@ class Evaluate(Common, GameConfig):
         """Run the command."""
         from standing_orders.cage2.scenario import RED_AGENTS
         from standing_orders.scoring import ScoringTask, score
-        from standing_orders.tables import print_obedience, print_score_card, show_progress
+        from standing_orders.tables import print_score_card, show_progress
 
         task = ScoringTask(
             policy=self.policy,
@@ -111,8 +111,11 @@ class Evaluate(Common, GameConfig):
             print(json.dumps(result.to_json(), indent=1))
         else:
             print_score_card(result.card)
-            for red, measured in result.obedience.items():
-                print_obedience(red, measured)
+            if result.obedience:
+                from standing_orders.training_tables import print_obedience
+
+                for red, measured in result.obedience.items():
+                    print_obedience(red, measured)
         return 0
 
 
@@ -137,7 +140,7 @@ class Train(Common, TrainConfig):
     def run(self) -> int:
         """Run the command."""
         from standing_orders.learn.run import resume, train
-        from standing_orders.tables import watch_training
+        from standing_orders.training_tables import watch_training
 
         config = self._part(TrainConfig)
         name = f"{self.order.replace('>', '-')}-{self.red}-{self.seed}"
@@ -208,7 +211,7 @@ class Bench(Common):
 
     def _learner(self) -> int:
         from standing_orders.bench import measure_training
-        from standing_orders.tables import print_training_speeds
+        from standing_orders.training_tables import print_training_speeds
 
         speeds = (measure_training(red, self.episodes) for red in ("b_line", "meander"))
         if self.json_output:

@@ -11,6 +11,7 @@ from standing_orders.errors import ConfigError, DataError
 RedAgent = Literal["b_line", "meander", "sleep"]
 Opponent = Literal["b_line", "meander", "sleep", "mixed"]
 RuleSet = Literal["head", "leaderboard-2022"]
+ANY_ORDER, NO_ORDER = "any", "none"  # what `TrainConfig.order` may say instead of an order
 ObservationStyle = Literal["corrected", "stock"]
 
 

@@ -3,21 +3,27 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from standing_orders.baselines.scripted import NAMES, ScriptedDefender
-from standing_orders.config import GameConfig, RedAgent, SimConfig, TrainConfig
+from standing_orders.config import (
+    ANY_ORDER,
+    NO_ORDER,
+    GameConfig,
+    RedAgent,
+    SimConfig,
+    TrainConfig,
+)
 from standing_orders.errors import ConfigError
 from standing_orders.evaluate import ScoreCard, evaluate
-from standing_orders.learn.networks import ActorCritic
-from standing_orders.learn.obedience import Obedience, measure_obedience, summarise
-from standing_orders.learn.policy import LearnedDefender
-from standing_orders.learn.run import load_network
-from standing_orders.learn.trainer import ANY, NONE
 from standing_orders.policy import Policy
 from standing_orders.rules.orders import NUM_ORDERS, parse_order
 
-ALL = "all"
+if TYPE_CHECKING:  # torch takes a second: only trained policies need it
+    from standing_orders.learn.networks import ActorCritic
+    from standing_orders.learn.obedience import Obedience
+
+ALL_ORDERS = "all"
 
 
 @dataclass(frozen=True)
@@ -45,12 +51,14 @@ class Scoring:
     """The result."""
 
     card: ScoreCard
-    obedience: dict[str, list[Obedience]]  # by red agent
+    obedience: dict[str, list["Obedience"]]  # by red agent
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a JSON file."""
         if not self.obedience:
             return self.card.to_json()
+        from standing_orders.learn.obedience import summarise  # noqa: PLC0415
+
         orders = {
             red: {
                 "summary": summarise(measured),
@@ -85,7 +93,7 @@ def score(task: ScoringTask, advance: Callable[[int], None]) -> Scoring:
 class Trained:
     """What is behind a trained policy."""
 
-    network: ActorCritic
+    network: "ActorCritic"
     orders: list[int]  # what it is told; empty for a policy that takes no order
 
 
@@ -109,6 +117,9 @@ def find_policy(
         return ScriptedDefender(name), None
     if not Path(name).is_dir():
         raise ConfigError(f"policy {name!r}: must be one of {', '.join(NAMES)}, or a run folder")
+    from standing_orders.learn.policy import LearnedDefender  # noqa: PLC0415
+    from standing_orders.learn.run import load_network  # noqa: PLC0415
+
     network, config = load_network(Path(name))
     orders = _orders(order, config)
     shown = f"{Path(name).name} ({'greedy' if is_greedy else 'sampled'})"
@@ -118,17 +129,19 @@ def find_policy(
 
 def _orders(order: str | None, config: TrainConfig) -> list[int]:
     """What the policy is told; nothing for a policy that takes no order."""
-    if config.order == NONE:
+    if config.order == NO_ORDER:
         if order is not None:
             raise ConfigError(f"order = {order!r}: this policy was trained without orders")
         return []
-    wanted = order or (ALL if config.order == ANY else config.order)
-    return list(range(NUM_ORDERS)) if wanted == ALL else [parse_order(wanted)]
+    wanted = order or (ALL_ORDERS if config.order == ANY_ORDER else config.order)
+    return list(range(NUM_ORDERS)) if wanted == ALL_ORDERS else [parse_order(wanted)]
 
 
-def _obedience(task: ScoringTask, trained: Trained) -> dict[str, list[Obedience]]:
+def _obedience(task: ScoringTask, trained: Trained) -> dict[str, list["Obedience"]]:
     if not trained.orders:
         return {}
+    from standing_orders.learn.obedience import measure_obedience  # noqa: PLC0415
+
     return {
         red: measure_obedience(
             trained.network,

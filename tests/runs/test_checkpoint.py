@@ -217,3 +217,27 @@ def test_nothing_there_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"00000001/manifest\.json: missing"):
         load_checkpoint(tmp_path / "00000001")
     assert load_latest(tmp_path) == (None, [])
+
+
+def test_an_index_that_is_only_in_the_manifest_is_refused(tmp_path: Path) -> None:
+    path = save_checkpoint(tmp_path, 1, {}, {}).rename(tmp_path / "best")
+    change_manifest(path, index=2)
+    with pytest.raises(CheckpointError, match="index, 2, is not that of the rest"):
+        load_checkpoint(path)
+
+
+def test_a_removal_cut_short_leaves_nothing_that_looks_like_a_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(path: Path) -> None:
+        (path / "data.json").unlink()
+        raise KeyboardInterrupt
+
+    for index in (1, 2):
+        save_checkpoint(tmp_path, index, {}, {})
+    monkeypatch.setattr("shutil.rmtree", die)
+    with pytest.raises(KeyboardInterrupt):
+        prune_checkpoints(tmp_path, 1)
+    checkpoint, messages = load_latest(tmp_path)
+    assert checkpoint is not None
+    assert (checkpoint.index, messages) == (1, [])

@@ -129,3 +129,17 @@ def test_a_mirror_that_is_a_link_to_elsewhere_is_refused(tmp_path: Path) -> None
     (run.path / "metrics.csv").symlink_to(tmp_path / "precious.csv")
     with pytest.raises(CheckpointError, match="leads out"):
         _ = run.csv_path
+
+
+def test_of_two_that_begin_a_run_at_once_the_slower_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def be_overtaken() -> dict[str, Any]:
+        monkeypatch.undo()
+        RunFolder.create(tmp_path, {"who": "the faster"}, "train")
+        return {}
+
+    monkeypatch.setattr(module, "software_versions", be_overtaken)
+    with pytest.raises(CheckpointError, match="holds a run"):
+        RunFolder.create(tmp_path, {"who": "the slower"}, "train")
+    assert RunFolder.open(tmp_path, kind="train").config == {"who": "the faster"}

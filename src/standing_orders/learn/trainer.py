@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.scenario import RED_AGENTS
-from standing_orders.config import GameConfig, SimConfig, TrainConfig
+from standing_orders.config import ANY_ORDER, NO_ORDER, GameConfig, SimConfig, TrainConfig
 from standing_orders.errors import NumericsError
 from standing_orders.learn import schedules
 from standing_orders.learn.inputs import InputLayout
@@ -28,13 +28,12 @@ from standing_orders.rules.compliance import Counts
 from standing_orders.rules.orders import NUM_ORDERS, describe_order, parse_order
 from standing_orders.seeding import child_seed
 
-ANY, NONE = "any", "none"
 _ADAM_EPSILON = 1e-5
 
 
 def layout_of(config: TrainConfig) -> InputLayout:
     """Inputs of the network that a config trains."""
-    has_order = config.order != NONE
+    has_order = config.order != NO_ORDER
     return InputLayout(
         has_order=has_order,
         has_focus=config.ppo.focus and has_order,
@@ -84,7 +83,7 @@ class Trainer:
 
     def __init__(self, config: TrainConfig) -> None:
         self.config = config
-        self.order = None if config.order in (ANY, NONE) else parse_order(config.order)
+        self.order = None if config.order in (ANY_ORDER, NO_ORDER) else parse_order(config.order)
         self.network = make_network(config)
         self.optimiser = torch.optim.Adam(
             self.network.parameters(), lr=config.ppo.learning_rate, eps=_ADAM_EPSILON, fused=True
@@ -158,7 +157,7 @@ class Trainer:
         return self._batches[num_envs]
 
     def _orders(self, count: int) -> NDArray[np.int64]:
-        if self.order is not None or self.config.order == NONE:
+        if self.order is not None or self.config.order == NO_ORDER:
             return np.full(count, self.order or 0)
         seed = child_seed(self.config.seed, "orders", self.progress.updates)
         generator = np.random.Generator(np.random.Philox(seed))
@@ -166,7 +165,7 @@ class Trainer:
         return np.resize(chosen, count)
 
     def _bonus(self, rollout: Rollout, weight: float) -> NDArray[np.float64]:
-        if self.config.order == NONE:
+        if self.config.order == NO_ORDER:
             return np.zeros_like(rollout.rewards)
         return alignment_bonus(
             rollout.verdicts, rollout.num_held, self.config.alignment, weight=weight
