@@ -162,3 +162,26 @@ def test_red_tempo_is_the_number_of_red_actions_per_step() -> None:
 def test_an_environment_takes_less_than_a_kilobyte() -> None:
     observation, reward, flags = 52, 4, 2
     assert STATE_DTYPE.itemsize + observation + reward + flags < 1_000
+
+
+def test_each_environment_may_have_a_red_agent_of_its_own() -> None:
+    reds = ("b_line", "meander", "sleep")
+    mixed = Cage2Batch(3, reds=reds)
+    mixed.reset(5)
+    for _ in range(30):
+        mixed.step(np.zeros(3, dtype=np.int64))
+    for i, red in enumerate(reds):
+        single = Cage2Batch(1, SimConfig(red=red))
+        single.reset(5 + i)
+        for _ in range(30):
+            single.step(np.zeros(1, dtype=np.int64))
+        assert digest(single.states) == digest(mixed.states[i : i + 1])
+
+
+@pytest.mark.parametrize(
+    ("reds", "message"),
+    [(["b_line"], "1 red agents for 2"), (["b_line", "blue"], "red = 'blue': must be 'b_line'")],
+)
+def test_bad_red_agents_are_named(reds: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Cage2Batch(2, reds=reds)

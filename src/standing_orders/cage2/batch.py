@@ -56,7 +56,11 @@ class Cage2Batch:
         self.config = config or SimConfig()
         self.num_envs = num_envs
         self.states = allocate(num_envs)
-        self.states["red"] = [RED_AGENTS.index(red) for red in reds or (self.config.red,)]
+        if reds is not None and len(reds) != num_envs:
+            raise ConfigError(f"{len(reds)} red agents for {num_envs} environments")
+        self.states["red"] = RED_AGENTS.index(self.config.red)
+        for i, red in enumerate(reds or ()):
+            self.states["red"][i] = RED_AGENTS.index(SimConfig(red=red).red)
         self.observations = np.zeros((num_envs, OBSERVATION_SIZE), dtype=np.int8)
         self.rewards = np.zeros(num_envs, dtype=np.int32)  # tenths of a point
         self._rules = RULE_SETS.index(self.config.rules)

@@ -124,7 +124,7 @@ def _go_on(
     on_update: OnUpdate,
     report: Report,
 ) -> Trainer:
-    torch.set_num_threads(1)  # more of them only wait for each other at this size
+    _use_one_thread()
     csv = CsvSink.rebuild(folder.resolve(CSV_NAME), CSV_COLUMNS, records)
     board = TensorBoardSink.rebuild(
         folder.tensorboard_path, TENSORBOARD_TAGS, records, step_key="total_episodes",
@@ -177,12 +177,17 @@ def _start_from(trainer: Trainer, path: Path) -> dict[str, Any]:
     }
 
 
+def _use_one_thread() -> None:
+    torch.set_num_threads(1)  # more of them only wait for each other at this size
+
+
 def load_network(path: Path) -> tuple[ActorCritic, TrainConfig]:
     """The network of a run at its last good checkpoint, and the run's config.
 
     Raises:
         CheckpointError: the folder holds no such run.
     """
+    _use_one_thread()
     folder, checkpoint = _latest(path)
     config = config_of(folder)
     network = make_network(config)

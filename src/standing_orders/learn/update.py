@@ -72,6 +72,31 @@ def build_rows(
     held_hosts = rollout.held_hosts.ravel().astype(np.int64)
     extra = actions | held_hosts << 8 | (top + 1) << 24 | is_contested << 28
     distinct = find_distinct(flat, extra)
+    advantages, targets = _advantages(network, rollout, bonus, config)
+    inputs = network.prepare(flat[distinct.first])
+    chosen = torch.from_numpy(actions[distinct.first])
+    top_type = torch.from_numpy(top[distinct.first])
+    with torch.no_grad():
+        log_probs = _log_probs(network, inputs, top_type, mask_factor)
+    hosts = held_hosts[distinct.first][:, None] >> np.arange(NUM_HOSTS) & 1
+    return Rows(
+        inputs=inputs,
+        actions=chosen,
+        old_log_probs=log_probs.gather(1, chosen[:, None]).squeeze(1),
+        advantages_up=_tensor(distinct.total(np.maximum(advantages, 0))),
+        advantages_down=_tensor(distinct.total(np.minimum(advantages, 0))),
+        targets=_tensor(distinct.total(targets) / distinct.weight),
+        weights=_tensor(distinct.weight),
+        top_type=top_type,
+        held_hosts=_tensor(hosts),
+        is_contested=_tensor(is_contested[distinct.first]),
+    )
+
+
+def _advantages(
+    network: ActorCritic, rollout: Rollout, bonus: NDArray[np.float64], config: PpoConfig
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # each (steps * num_envs,)
+    """Normalised advantages and value targets of every original row."""
     values = _values(network, rollout.inputs)
     rewards = ((rollout.rewards + bonus) * config.reward_scale).astype(np.float32)
     if config.advantages == "gae":
@@ -80,27 +105,9 @@ def build_rows(
         )
     else:
         advantages, targets = monte_carlo_advantages(rewards, values, gamma=config.gamma)
-    flat_advantages = advantages.ravel().astype(np.float64)
-    flat_advantages = (flat_advantages - flat_advantages.mean()) / (flat_advantages.std() + 1e-8)
-    inputs = network.prepare(flat[distinct.first])
-    chosen = torch.from_numpy(actions[distinct.first])
-    top_type = torch.from_numpy(top[distinct.first])
-    with torch.no_grad():
-        log_probs = _log_probs(network, inputs, top_type, mask_factor)
-    mean_targets = distinct.total(targets.ravel().astype(np.float64)) / distinct.weight
-    hosts = held_hosts[distinct.first][:, None] >> np.arange(NUM_HOSTS) & 1
-    return Rows(
-        inputs=inputs,
-        actions=chosen,
-        old_log_probs=log_probs.gather(1, chosen[:, None]).squeeze(1),
-        advantages_up=_tensor(distinct.total(np.maximum(flat_advantages, 0))),
-        advantages_down=_tensor(distinct.total(np.minimum(flat_advantages, 0))),
-        targets=_tensor(mean_targets),
-        weights=_tensor(distinct.weight),
-        top_type=top_type,
-        held_hosts=_tensor(hosts),
-        is_contested=_tensor(is_contested[distinct.first]),
-    )
+    flat = advantages.ravel().astype(np.float64)
+    normalised = (flat - flat.mean()) / (flat.std() + 1e-8)
+    return normalised, targets.ravel().astype(np.float64)
 
 
 def _log_probs(
