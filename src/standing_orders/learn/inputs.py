@@ -18,7 +18,11 @@ from standing_orders.cage2.actions import (
 )
 from standing_orders.cage2.compiled import jit
 from standing_orders.cage2.scenario import (
+    BASE_PORTS,
+    DECOY_FITS_HOSTS,
+    DECOY_NEEDS_FREE,
     DEFENDER,
+    NUM_DECOYS,
     NUM_HOSTS,
     NUM_UNIT_TYPES,
     OBSERVATION_SIZE,
@@ -29,7 +33,22 @@ from standing_orders.rules.orders import ENCODING_SIZE, ENCODINGS
 
 MEMORY_SIZE = 3 * NUM_HOSTS
 _SCANS, _EXPLOITS, _DECOYS = 0, NUM_HOSTS, 2 * NUM_HOSTS  # where each begins in a memory
+# Behind what is an input, for the focus: whether a decoy that fits stands on a host, and whether
+# one did when a scan was seen, so that red may know of it.
+_STANDING, _BAITS = MEMORY_SIZE, MEMORY_SIZE + NUM_HOSTS
+_PRIVATE_SIZE = MEMORY_SIZE + 2 * NUM_HOSTS
 _MAX_SCANS, _MAX_DECOYS, MAX_CLOCK = 3, 4, 100
+# (8, 13): whether a decoy can be placed on a host in its initial state.
+_DECOY_FITS = np.array(
+    [
+        [
+            bool(DECOY_FITS_HOSTS[decoy] >> host & 1)
+            and not BASE_PORTS[host] & DECOY_NEEDS_FREE[decoy]
+            for host in range(NUM_HOSTS)
+        ]
+        for decoy in range(NUM_DECOYS)
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -82,13 +101,14 @@ def _believed_types(
 ) -> int:
     """Mask of the types of which blue believes a host compromised.
 
-    Blue's table says so; or, for who remembers, a host without decoys was scanned a second time,
-    which is how an exploit looks that was not detected. No one can take Defender, whatever the
-    table says of it.
+    Blue's table says so; or, for who remembers, a host was scanned a second time, which is how an
+    exploit looks that was not detected (or, where red knows of a decoy that still stands, one that
+    was caught). No one can take Defender, whatever the table says of it.
     """
     mask = 0
     for host in range(DEFENDER + 1, NUM_HOSTS):
-        is_suspect = memory[_SCANS + host] >= 2 and memory[_DECOYS + host] == 0
+        is_trap = memory[_BAITS + host] and memory[_STANDING + host]
+        is_suspect = memory[_SCANS + host] >= 2 and not is_trap
         if observation[4 * host + 2] or observation[4 * host + 3] or (has_memory and is_suspect):
             mask |= 1 << UNIT_TYPE_OF_HOST[host]
     return mask
@@ -100,21 +120,26 @@ def _remember(memory: NDArray[np.int8], observation: NDArray[np.int8], action: i
     kind, target = KIND_OF_ACTION[action], HOST_OF_ACTION[action]
     if FIRST_DECOY <= kind <= LAST_DECOY:
         memory[_DECOYS + target] = min(memory[_DECOYS + target] + 1, _MAX_DECOYS)
+        if _DECOY_FITS[kind - FIRST_DECOY, target]:
+            memory[_STANDING + target] = 1
     elif kind == RESTORE:
         memory[_DECOYS + target] = 0
+        memory[_STANDING + target] = 0
         memory[_SCANS + target] = min(memory[_SCANS + target], 1)
     for host in range(NUM_HOSTS):
         if observation[4 * host + 1]:
             memory[_EXPLOITS + host] = 1
         elif observation[4 * host]:
             memory[_SCANS + host] = min(memory[_SCANS + host] + 1, _MAX_SCANS)
+            if memory[_STANDING + host]:
+                memory[_BAITS + host] = 1
 
 
 @jit
 def _encode_all(
     observations: NDArray[np.int8],  # (num_envs, 52)
     orders: NDArray[np.int64],  # (num_envs,)
-    memories: NDArray[np.int8],  # (num_envs, MEMORY_SIZE)
+    memories: NDArray[np.int8],  # (num_envs, _PRIVATE_SIZE)
     last_actions: NDArray[np.int64],  # (num_envs,), -1 = none yet
     clock: int,  # -1 = not an input
     has_order: bool,
@@ -139,7 +164,7 @@ def _encode_all(
                 row[end + focus] = 1
             end += NUM_UNIT_TYPES
         if has_memory:
-            row[end : end + MEMORY_SIZE] = memories[i]
+            row[end : end + MEMORY_SIZE] = memories[i][:MEMORY_SIZE]
         if clock >= 0:
             row[-1] = clock
 
@@ -155,7 +180,7 @@ class InputEncoder:
     def __init__(self, layout: InputLayout, orders: NDArray[np.int64]) -> None:
         self.layout = layout
         self._orders = orders
-        self._memories = np.zeros((len(orders), MEMORY_SIZE), dtype=np.int8)
+        self._memories = np.zeros((len(orders), _PRIVATE_SIZE), dtype=np.int8)
         self._last_actions = np.full(len(orders), -1, dtype=np.int64)
         self._clock = 0
 
