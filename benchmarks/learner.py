@@ -38,6 +38,23 @@ class Task:
     folder: Path = Path("runs/benchmark")
     reds: tuple[Literal["b_line", "meander"], ...] = ("b_line", "meander")
     seeds: tuple[int, ...] = (0, 1, 2)
+    quick: bool = False  # a handful of episodes: shows that it runs, and nothing else
+
+    @property
+    def orders(self) -> list[int]:
+        """The orders to measure."""
+        return list(range(2 if self.quick else NUM_ORDERS))
+
+    def preset(self, name: str, **changes: Any) -> TrainConfig:
+        """A preset with some values changed."""
+        values = read_toml(CONFIGS / f"{name}.toml") | changes
+        if self.quick:
+            values |= {"episodes": 20, "update_episodes": 20}
+        return TrainConfig(**values)
+
+    def count(self, num_episodes: int) -> int:
+        """Episodes of a measurement."""
+        return 2 if self.quick else num_episodes
 
 
 def finished_run(path: Path, config: TrainConfig, start: Path | None = None) -> Path:
@@ -47,11 +64,6 @@ def finished_run(path: Path, config: TrainConfig, start: Path | None = None) -> 
     else:
         train(config, path, start=start)
     return path
-
-
-def preset(name: str, **changes: Any) -> TrainConfig:
-    """A preset with some values changed."""
-    return TrainConfig(**(read_toml(CONFIGS / f"{name}.toml") | changes))
 
 
 def row(*cells: object) -> None:
@@ -70,14 +82,18 @@ def unconstrained(task: Task) -> None:
     header("red", "seed", "greedy", "sampled")
     for red in task.reds:
         for seed in task.seeds:
-            config = preset("unconstrained", red=red, seed=seed)
+            config = task.preset("unconstrained", red=red, seed=seed)
             run = finished_run(task.folder / f"none-{red}-{seed}", config)
             network, _ = load_network(run)
             cells = []
             for is_greedy in (True, False):
                 policy = LearnedDefender(network, name=run.name, is_greedy=is_greedy)
                 card = evaluate(
-                    policy, GameConfig(), reds=(red,), num_episodes=2_000, seed=EVALUATION_SEED
+                    policy,
+                    GameConfig(),
+                    reds=(red,),
+                    num_episodes=task.count(2_000),
+                    seed=EVALUATION_SEED,
                 )
                 score = card.score(red, 100)
                 cells.append(f"{score.mean:.2f} ± {score.std_error:.2f}")
@@ -88,14 +104,14 @@ def leaderboard(task: Task) -> None:
     """One network against all red agents on the leaderboard's rules: the total score card."""
     header("seed", "red", "30", "50", "100", "all")
     for seed in task.seeds[:1]:
-        config = preset("leaderboard", seed=seed)
+        config = task.preset("leaderboard", seed=seed)
         network, _ = load_network(finished_run(task.folder / f"leaderboard-{seed}", config))
         for is_greedy in (True, False):
             name = "greedy" if is_greedy else "sampled"
             policy = LearnedDefender(network, name=name, is_greedy=is_greedy)
             card = evaluate(
                 policy, GameConfig(rules="leaderboard-2022"), reds=("b_line", "meander", "sleep"),
-                num_episodes=1_000, seed=EVALUATION_SEED,
+                num_episodes=task.count(1_000), seed=EVALUATION_SEED,
             )  # fmt: skip
             for red in ("b_line", "meander", "sleep", "total"):
                 scores = [card.score(red, horizon) for horizon in (30, 50, 100, None)]
@@ -108,7 +124,7 @@ _SUMMARY = ("passed", "strict", "contested", "mean_return", "worst_return", "swa
 
 def any_order_run(task: Task, red: RedAgent, seed: int) -> Path:
     """The policy that follows whichever order it is told."""
-    return finished_run(task.folder / f"any-{red}-{seed}", preset("fast", red=red, seed=seed))
+    return finished_run(task.folder / f"any-{red}-{seed}", task.preset("fast", red=red, seed=seed))
 
 
 def any_order(task: Task) -> None:
@@ -118,7 +134,7 @@ def any_order(task: Task) -> None:
         for seed in task.seeds:
             network, config = load_network(any_order_run(task, red, seed))
             measured = measure_obedience(
-                network, SimConfig(red=red), list(range(NUM_ORDERS)), num_episodes=200,
+                network, SimConfig(red=red), task.orders, num_episodes=task.count(200),
                 seed=EVALUATION_SEED, is_greedy=False,
             )  # fmt: skip
             figures = summarise(measured)
@@ -131,14 +147,14 @@ def one_order(task: Task) -> None:
     for red in task.reds:
         base = any_order_run(task, red, 0)
         further, measured = [], []
-        for order in range(NUM_ORDERS):
-            config = preset("fast-order", red=red, order=str(order), seed=order)
+        for order in task.orders:
+            config = task.preset("fast-order", red=red, order=str(order), seed=order)
             run = finished_run(task.folder / f"order-{red}-{order:03d}", config, base)
             network, _ = load_network(run)
             further.append(int(last_record(run)["total_episodes"]))
             measured += measure_obedience(
-                network, SimConfig(red=red), [order], num_episodes=200, seed=EVALUATION_SEED,
-                is_greedy=False,
+                network, SimConfig(red=red), [order], num_episodes=task.count(200),
+                seed=EVALUATION_SEED, is_greedy=False,
             )  # fmt: skip
         warm = RunFolder.open(base, kind="train").config["episodes"]
         figures = summarise(measured)
@@ -155,12 +171,12 @@ def published(task: Task) -> None:
     """The published baseline and all its proposals from scratch, beside ours, 3,000 episodes."""
     header("preset", "order", "ended by", "strict", "contested", "response", "return", "fired")
     for name in ("published", "published-all", "fast"):
-        for order in NAMED_ORDERS:
-            config = preset(name, order=order, episodes=3_000)
+        for order in list(NAMED_ORDERS)[: len(task.orders)]:
+            config = task.preset(name, order=order, episodes=3_000)
             run = finished_run(task.folder / f"{name}-{order}", config)
             network, config = load_network(run)
             (one,) = measure_obedience(
-                network, SimConfig(red="b_line"), [_index(run)], num_episodes=200,
+                network, SimConfig(red="b_line"), [_index(run)], num_episodes=task.count(200),
                 seed=EVALUATION_SEED, is_greedy=False,
             )  # fmt: skip
             figures = (one.strict.value, one.contested.value, one.counts.response_rate)

@@ -67,8 +67,10 @@ def test_command_runs(
 
 
 @pytest.mark.parametrize("command", SCRIPTS)
-def test_script_runs(command: str) -> None:
+def test_script_runs(command: str, tmp_path: Path) -> None:
     words = [sys.executable, *shlex.split(command)[1:]]
+    if "learner.py" in command:
+        words += ["--quick", "--folder", str(tmp_path), "--seeds", "0", "--reds", "meander"]
     result = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
     assert result.stdout
 

@@ -25,7 +25,7 @@ def test_the_default_actor_is_77_64_64_145_and_the_critic_is_separate() -> None:
 def test_logits_and_value_are_those_of_a_plain_perceptron(
     activation: str, function: object
 ) -> None:
-    layout = InputLayout(has_memory=True)
+    layout = InputLayout(has_memory=True, has_clock=True)
     network = ActorCritic(layout, hidden=(6, 5), activation=activation, seed=2)
     inputs = np.random.default_rng(0).integers(0, 5, (4, layout.size)).astype(np.int8)
     prepared = network.prepare(inputs)

@@ -1,0 +1,333 @@
+"""The training loop: repeatable, resumable, within its budget, honest at the gate."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from standing_orders.cage2.scenario import RED_AGENTS
+from standing_orders.config import TrainConfig
+from standing_orders.errors import ConfigError, NumericsError
+from standing_orders.learn import trainer as trainer_module
+from standing_orders.learn.rollout import collect
+from standing_orders.learn.trainer import Trainer, layout_of, make_batch, passes_gate
+from standing_orders.rules.compliance import Counts
+from standing_orders.rules.orders import parse_order
+
+SMALL = {"hidden": (16,), "epochs": 2}
+ALL_SCHEDULES = {
+    "weight_stages": True, "small_updates": True, "soft_mask": True, "more_epochs": True,
+    "compliance_loss": 1.0, "learning_rate_steps": True,
+}  # fmt: skip
+
+
+def config(**options: Any) -> TrainConfig:
+    options = {"order": "reverse", "episodes": 60, "update_episodes": 20, "seed": 4} | options
+    return TrainConfig(**(options | {"ppo": SMALL | options.get("ppo", {})}))
+
+
+def train(trainer: Trainer, updates: int = 1_000) -> list[dict[str, Any]]:
+    records = []
+    while not trainer.is_done and len(records) < updates:
+        records.append(trainer.step())
+    return records
+
+
+def same_arrays(first: Trainer, second: Trainer) -> bool:
+    one, other = first.to_arrays(), second.to_arrays()
+    return one.keys() == other.keys() and all(np.array_equal(one[k], other[k]) for k in one)
+
+
+class Spy:
+    """Notes every call of `collect`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls: list[dict[str, Any]] = []
+        monkeypatch.setattr(trainer_module, "collect", self)
+
+    def __call__(self, batch: Any, network: Any, orders: Any, **options: Any) -> Any:
+        self.calls.append({"num_envs": batch.num_envs, "orders": orders.copy(), **options})
+        return collect(batch, network, orders, **options)
+
+
+# -------------------------------------------------------------------------------- repeatability
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"order": "any", "red": "mixed"},
+        {"order": "none"},
+        {"alignment": {"weight": 30.0, "violation_cost": 2.0}, "schedules": ALL_SCHEDULES},
+    ],
+)
+def test_the_same_config_gives_the_same_records_and_weights(options: dict[str, Any]) -> None:
+    first, second = Trainer(config(**options)), Trainer(config(**options))
+    assert train(first) == train(second)
+    assert same_arrays(first, second)
+
+
+def test_another_seed_gives_another_run() -> None:
+    first, second = Trainer(config()), Trainer(config(seed=5))
+    assert train(first, 1) != train(second, 1)
+
+
+@pytest.mark.parametrize("order", ["reverse", "any"])
+def test_a_run_restored_in_the_middle_goes_on_bit_for_bit(order: str) -> None:
+    options = {"order": order, "episodes": 80, "schedules": ALL_SCHEDULES}
+    whole, broken = Trainer(config(**options)), Trainer(config(**options))
+    records = train(whole)
+    train(broken, 2)
+    stored = json.loads(json.dumps(asdict(broken.progress)))  # as a checkpoint keeps it
+    resumed = Trainer(config(**options))
+    resumed.restore(broken.to_arrays(), stored)
+    assert train(resumed) == records[2:]
+    assert same_arrays(resumed, whole)
+    assert asdict(resumed.progress) == asdict(whole.progress)
+
+
+def test_a_record_is_plain_data() -> None:
+    record = Trainer(config()).step()
+    assert json.loads(json.dumps(record)) == record
+
+
+# --------------------------------------------------------------------------------------- budget
+@pytest.mark.parametrize(("budget", "sizes"), [(60, [20, 20, 20]), (50, [20, 20, 10]), (7, [7])])
+def test_the_budget_is_used_exactly(budget: int, sizes: list[int]) -> None:
+    trainer = Trainer(config(order="none", episodes=budget))
+    records = train(trainer)
+    assert [record["episodes"] for record in records] == sizes
+    assert [record["total_episodes"] for record in records] == np.cumsum(sizes).tolist()
+    assert [record["update"] for record in records] == list(range(1, len(sizes) + 1))
+    assert [record["compliance"]["episodes"] for record in records] == sizes
+    assert trainer.progress.episodes == budget
+    assert trainer.progress.stopped == records[-1]["stopped"] == "budget used"
+
+
+def test_the_plateau_stops_only_if_asked_for() -> None:
+    for is_asked in (False, True):
+        trainer = Trainer(config(schedules={"plateau_stop": is_asked}, stop_at_gate=False))
+        trainer.progress.history = [1.0] * 13
+        trainer.step()
+        assert (trainer.progress.stopped == "plateau") is is_asked
+
+
+# ---------------------------------------------------------------------------------- what is told
+def test_one_order_is_told_in_every_episode(monkeypatch: pytest.MonkeyPatch) -> None:
+    spy = Spy(monkeypatch)
+    train(Trainer(config(order="balanced")))
+    told = {int(order) for call in spy.calls for order in call["orders"]}
+    assert told == {parse_order("balanced")}
+
+
+def test_any_tells_other_orders_in_every_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    spy = Spy(monkeypatch)
+    train(Trainer(config(order="any", episodes=400, orders_per_update=5, ppo={"epochs": 1})))
+    told = [set(call["orders"].tolist()) for call in spy.calls]
+    assert all(len(orders) == 5 for orders in told)
+    assert len(set().union(*told)) > 50
+    for call in spy.calls:
+        assert set(np.bincount(call["orders"], minlength=120).tolist()) == {0, 4}
+
+
+@pytest.mark.parametrize(
+    ("options", "size"),
+    [
+        ({"order": "none"}, 52),
+        ({"order": "any"}, 77),
+        ({"order": "reverse", "ppo": {"focus": True}}, 82),
+        ({"order": "none", "ppo": {"focus": True}}, 52),
+    ],
+)
+def test_a_network_is_shown_an_order_only_if_it_has_one(options: dict[str, Any], size: int) -> None:
+    assert layout_of(config(**options)).size == size
+
+
+def test_mixed_gives_each_red_agent_its_share() -> None:
+    batch = make_batch(config(red="mixed"), 7)
+    names = [RED_AGENTS[red] for red in batch.states["red"]]
+    assert sorted(map(names.count, RED_AGENTS)) == [2, 2, 3]
+    assert make_batch(config(red="mixed"), 2, red="meander").config.red == "meander"
+
+
+def test_the_game_is_that_of_the_config() -> None:
+    batch = make_batch(config(rules="leaderboard-2022", head_start=3, red_tempo=2), 1)
+    wanted = ("leaderboard-2022", 3, 2, 100)
+    found = batch.config
+    assert (found.rules, found.head_start, found.red_tempo, found.horizon) == wanted
+
+
+# -------------------------------------------------------------------------------------- rewards
+def test_without_an_order_there_is_no_alignment_and_the_total_is_the_environment() -> None:
+    alignment = {"weight": 100.0, "violation_cost": 5.0, "idle_cost": 3.0, "fix_bonus": 1.0}
+    for record in train(Trainer(config(order="none", alignment=alignment))):
+        assert record["reward"]["alignment"] == 0
+        assert record["reward"]["total"] == record["reward"]["environment"] < 0
+
+
+@pytest.mark.xfail(reason="BUG: losses and mask use order 0 when there is none")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ppo": {"share_penalty": 5.0}},
+        {"ppo": {"imitation": 5.0}},
+        {"schedules": {"compliance_loss": 5.0}},
+        {"schedules": {"soft_mask": True}},
+    ],
+)
+def test_without_an_order_no_loss_pulls_towards_one(options: dict[str, Any]) -> None:
+    try:
+        pulled = Trainer(config(order="none", episodes=20, **options))
+    except ConfigError:
+        return  # refusing the combination is fine as well
+    plain = Trainer(config(order="none", episodes=20))
+    pulled.progress.compliance = 0.9  # what the mask waits for
+    train(pulled)
+    train(plain)
+    assert same_arrays(pulled, plain)
+
+
+def test_the_three_rewards_are_those_of_the_episodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = Trainer(config(alignment={"weight": 30.0, "violation_cost": 2.0}))
+    seed = trainer.config.seed
+    record = trainer.step()
+    reward, counts = record["reward"], record["compliance"]
+    assert reward["total"] == reward["environment"] + reward["alignment"]
+    batch = make_batch(trainer.config, 20)
+    played = collect(
+        batch, Trainer(config()).network, np.full(20, parse_order("reverse")),
+        seed=trainer_module.child_seed(seed, "update", 0),
+    )  # fmt: skip
+    assert reward["environment"] == pytest.approx(played.rewards.sum() / 20)
+    is_good = np.isin(played.verdicts, (1, 2)).sum(axis=0)
+    is_bad = (played.verdicts == 3).sum(axis=0)
+    wanted = (30 * is_good / (is_good + is_bad) - 2 * is_bad).mean()
+    assert reward["alignment"] == pytest.approx(wanted)
+    assert counts["violations"] == is_bad.sum()
+
+
+# -------------------------------------------------------------------------------------- schedules
+def test_settings_follow_the_episodes_played_and_the_compliance_of_the_update_before() -> None:
+    alignment = {"weight": 30.0}
+    trainer = Trainer(config(schedules=ALL_SCHEDULES, alignment=alignment, episodes=5_000))
+    first = trainer.step()
+    wanted = {"num_episodes": 20, "weight": 30.0, "learning_rate": 2e-3, "epochs": 2}
+    assert first["settings"] == wanted | {"mask_factor": None}
+    assert first["loss"]["num_epochs"] == 2
+    assert trainer.progress.compliance == first["compliance"]["strict"]
+    trainer.progress.compliance, trainer.progress.episodes = 0.91, 3_000
+    second = trainer.step()
+    wanted = {"num_episodes": 10, "weight": 75.0, "learning_rate": 5e-4, "epochs": 4}
+    assert second["settings"] == wanted | {"mask_factor": 0.1}
+    assert (second["loss"]["num_epochs"], second["episodes"]) == (4, 10)
+    assert [group["lr"] for group in trainer.optimiser.param_groups] == [5e-4]
+
+
+def test_a_masked_update_begins_with_the_probabilities_it_played_with() -> None:
+    trainer = Trainer(config(schedules={"soft_mask": True}, ppo={"epochs": 1, "minibatches": 1}))
+    trainer.progress.compliance = 0.9
+    record = trainer.step()
+    assert record["settings"]["mask_factor"] == 0.1
+    assert record["loss"]["kl"] == pytest.approx(0.0, abs=1e-6)
+    assert record["loss"]["clip_fraction"] == 0
+
+
+# ------------------------------------------------------------------------------------------- gate
+EASY = {"threshold": 0.0, "min_judged": 1, "episodes": 30}
+
+
+def test_the_gate_is_measured_on_fresh_episodes_without_a_mask(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spy = Spy(monkeypatch)
+    trainer = Trainer(
+        config(gate=EASY | {"min_judged": 10**6}, schedules={"soft_mask": True}, episodes=40)
+    )
+    trainer.progress.compliance = 0.9
+    records = train(trainer)
+    played, gates = spy.calls[0::2], spy.calls[1::2]
+    assert played[0]["mask_factor"] == 0.1
+    assert len(gates) == 2
+    ranges = [range(call["seed"], call["seed"] + call["num_envs"]) for call in spy.calls]
+    for i, one in enumerate(ranges):
+        for other in ranges[:i]:
+            assert not set(one) & set(other)
+    for gate, record in zip(gates, records, strict=True):
+        assert gate.get("mask_factor") is None
+        assert not gate.get("is_greedy", False)
+        assert gate["num_envs"] == 30
+        assert set(gate["orders"].tolist()) == {parse_order("reverse")}
+        assert record["gate"]["episodes"] == 30
+    assert [record["gate_episodes"] for record in records] == [30, 60]
+    assert trainer.progress.episodes == 40  # counted apart
+
+
+def test_passing_the_gate_stops_the_run() -> None:
+    records = train(Trainer(config(gate=EASY)))
+    assert len(records) == 1
+    assert records[0]["gate"]["passed"]
+    assert records[0]["stopped"] == "gate passed"
+
+
+@pytest.mark.parametrize("options", [{"order": "any"}, {"order": "none"}, {"stop_at_gate": False}])
+def test_there_is_no_gate_without_one_order_or_if_switched_off(options: dict[str, Any]) -> None:
+    records = train(Trainer(config(gate=EASY, **options)))
+    assert [record["gate"] for record in records] == [None] * 3
+    assert records[-1]["stopped"] == "budget used"
+
+
+def test_a_failed_gate_does_not_stop_the_run() -> None:
+    records = train(Trainer(config(gate=EASY | {"response_floor": 1.0})))
+    assert [record["gate"]["passed"] for record in records] == [False] * 3
+
+
+PASSING = {"compliant": 95, "violations": 5, "contested_compliant": 9, "contested_violations": 1}
+PASSING |= {"held_steps": 1_000, "answered_steps": 100}
+
+
+@pytest.mark.parametrize(
+    ("change", "gate", "passes"),
+    [
+        ({}, {}, True),
+        ({"compliant": 94, "violations": 6}, {}, False),
+        ({"compliant": 99, "violations": 0}, {}, False),  # 99 judged fixes
+        ({"compliant": 100, "violations": 0}, {}, True),
+        ({"compliant": 94, "violations": 6, "neutral": 1_000}, {}, False),  # strict counts
+        ({}, {"contested_floor": 0.9}, True),
+        ({}, {"contested_floor": 0.91}, False),
+        ({}, {"response_floor": 0.1}, True),
+        ({}, {"response_floor": 0.11}, False),
+        ({"contested_compliant": 0, "contested_violations": 0}, {}, True),
+        ({}, {"threshold": 0.96}, False),
+    ],
+)
+def test_the_gate_takes_strict_compliance_over_enough_judged_fixes(
+    change: dict[str, int], gate: dict[str, Any], passes: bool
+) -> None:
+    values = PASSING | change
+    fixes = values["compliant"] + values["violations"] + values.get("neutral", 0)
+    counts = Counts(fixes=fixes, **values)
+    assert passes_gate(counts, TrainConfig(gate=gate)) is passes
+
+
+# --------------------------------------------------------------------------------------- numerics
+@pytest.mark.parametrize("name", ["actor.0.weight", "actor.2.bias", "critic.0.bias"])
+def test_a_nan_in_the_weights_stops_the_run_naming_what_and_the_update(name: str) -> None:
+    trainer = Trainer(config(order="none"))
+    trainer.step()
+    with torch.no_grad():
+        dict(trainer.network.named_parameters())[name].view(-1)[0] = float("nan")
+    with pytest.raises(NumericsError, match=r"update \d+: .*(policy|value|actor|critic).* nan"):
+        trainer.step()
+    assert trainer.progress.updates == 1
+
+
+def test_the_update_named_is_the_one_that_the_journal_would_have_shown_next() -> None:
+    trainer = Trainer(config(order="none"))
+    assert trainer.step()["update"] == 1
+    with torch.no_grad():
+        trainer.network.actor[0].bias[0] = float("nan")
+    with pytest.raises(NumericsError, match="update 2"):
+        trainer.step()

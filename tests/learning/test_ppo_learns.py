@@ -1,0 +1,49 @@
+"""PPO on tasks with a known answer."""
+
+from typing import Any
+
+import pytest
+
+from standing_orders.config import TrainConfig
+from standing_orders.learn.trainer import Trainer
+
+
+def train(**options: Any) -> list[dict[str, Any]]:
+    trainer = Trainer(TrainConfig(**options))
+    records = []
+    while not trainer.is_done:
+        records.append(trainer.step())
+    return records
+
+
+def returns(records: list[dict[str, Any]]) -> list[float]:
+    return [record["reward"]["environment"] for record in records]
+
+
+@pytest.mark.parametrize("advantages", ["gae", "monte-carlo"])
+def test_against_an_attacker_that_sleeps_it_learns_not_to_restore(advantages: str) -> None:
+    """The optimum is 0; an untrained policy pays 1 for each of about nine restores."""
+    ppo = {"hidden": (16,), "learning_rate": 1e-2, "entropy": 0.0, "advantages": advantages}
+    found = returns(
+        train(order="none", red="sleep", episodes=800, update_episodes=20, ppo=ppo, seed=1)
+    )
+    assert found[0] < -6
+    assert found[-1] > -0.5
+
+
+def test_against_b_line_three_thousand_episodes_help_a_lot() -> None:
+    ppo = {"entropy": 0.002}
+    found = returns(train(order="none", episodes=3_000, ppo=ppo, seed=0))
+    assert found[0] < -300
+    assert sum(found[-5:]) / 5 > -120
+
+
+def test_a_share_penalty_and_a_cost_teach_an_order() -> None:
+    """User before enterprise is the hard one; see the issue."""
+    ppo = {"hidden": (32,), "share_penalty": 1.0, "imitation": 0.5, "focus": True}
+    records = train(
+        order="user_priority", episodes=600, update_episodes=50, ppo=ppo, seed=0,
+        alignment={"violation_cost": 2.0}, stop_at_gate=False,
+    )  # fmt: skip
+    before, after = (records[i]["compliance"]["contested"] for i in (0, -1))
+    assert after > before + 0.15
