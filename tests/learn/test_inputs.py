@@ -242,7 +242,6 @@ def test_memories_of_environments_are_apart() -> None:
     assert np.flatnonzero(out[1, 77:]).tolist() == [ENTERPRISE0]
 
 
-@pytest.mark.xfail(reason="BUG: the observation after a head start is not remembered")
 def test_what_blue_sees_before_its_first_action_is_remembered() -> None:
     """After a head start the very first observation shows activity."""
     layout = InputLayout(has_memory=True)

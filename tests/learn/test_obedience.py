@@ -122,7 +122,6 @@ def test_measuring_again_gives_the_same_and_another_seed_does_not(network: Make)
     assert measure(net, [3], seed=1) != measure(net, [3])
 
 
-@pytest.mark.xfail(reason="BUG: orders in one batch get different seeds")
 def test_every_order_meets_the_same_attacks(network: Make) -> None:
     """A greedy network that takes no order must then do exactly the same for each."""
     net = network(has_order=False)
@@ -131,7 +130,6 @@ def test_every_order_meets_the_same_attacks(network: Make) -> None:
     assert first.counts.held_steps == second.counts.held_steps
 
 
-@pytest.mark.xfail(reason="BUG: seeds and draws depend on the place in the batch")
 def test_a_figure_does_not_depend_on_which_other_orders_are_measured(network: Make) -> None:
     net = network()
     assert measure(net, [7, 60])[1] == measure(net, [60])[0]
@@ -144,15 +142,6 @@ def test_a_policy_that_does_not_listen_has_no_swap_gap_on_average(network: Make)
     for net in (network(), always_restore(network(), 1, 2, 3)):
         measured = measure(net, orders, episodes=200)
         assert abs(summarise(measured)["swap_gap"]) < 0.05
-
-
-@pytest.mark.xfail(reason="BUG: the reverse order judges, instead of another order being told")
-def test_a_policy_that_does_not_listen_has_no_swap_gap_under_one_order_either(
-    network: Make,
-) -> None:
-    """It always restores enterprise hosts, and is told to."""
-    measured = measure(always_restore(network(), 1, 2, 3), [ENTERPRISE_FIRST], episodes=100)
-    assert abs(summarise(measured)["swap_gap"]) < 0.1
 
 
 def test_a_policy_that_listens_has_a_swap_gap(network: Make) -> None:
@@ -192,6 +181,5 @@ def test_the_summary_pools_and_averages_over_orders() -> None:
     assert found["swap_gap"] == pytest.approx((0.95 - 0.25 + 0.5 - 0.25) / 2)
 
 
-@pytest.mark.xfail(reason="BUG: `passed` ignores the number of judged fixes")
 def test_an_order_does_not_pass_with_fewer_than_100_judged_fixes() -> None:
     assert summarise([obedience(compliant=3, violations=0)])["passed"] == 0

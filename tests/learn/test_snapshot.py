@@ -147,13 +147,11 @@ def test_missing_weights_are_refused(network: Make) -> None:
         restore_network(network(), arrays)
 
 
-@pytest.mark.xfail(reason="BUG: KeyError instead of CheckpointError")
 def test_a_warm_start_from_foreign_arrays_is_refused(network: Make) -> None:
     with pytest.raises(CheckpointError):
         warm_start(network(), {"weights": np.zeros(3)}, InputLayout())
 
 
-@pytest.mark.xfail(reason="BUG: ValueError instead of CheckpointError")
 def test_a_warm_start_whose_weights_are_not_of_the_layout_given_is_refused(network: Make) -> None:
     arrays = network_arrays(network(has_order=False))
     with pytest.raises(CheckpointError):

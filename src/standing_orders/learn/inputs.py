@@ -15,6 +15,7 @@ from standing_orders.cage2.actions import (
     KIND_OF_ACTION,
     LAST_DECOY,
     RESTORE,
+    SLEEP,
 )
 from standing_orders.cage2.compiled import jit
 from standing_orders.cage2.scenario import (
@@ -116,8 +117,9 @@ def _believed_types(
 
 @jit
 def _remember(memory: NDArray[np.int8], observation: NDArray[np.int8], action: int) -> None:
-    """Enter one step: what blue did and what it saw then."""
-    kind, target = KIND_OF_ACTION[action], HOST_OF_ACTION[action]
+    """Enter one step: what blue did and what it saw then (-1: it only looks)."""
+    kind = KIND_OF_ACTION[action] if action >= 0 else SLEEP
+    target = HOST_OF_ACTION[action]
     if FIRST_DECOY <= kind <= LAST_DECOY:
         memory[_DECOYS + target] = min(memory[_DECOYS + target] + 1, _MAX_DECOYS)
         if _DECOY_FITS[kind - FIRST_DECOY, target]:
@@ -151,8 +153,7 @@ def _encode_all(
         row = out[i]
         row[:OBSERVATION_SIZE] = observations[i]
         end = OBSERVATION_SIZE
-        if last_actions[i] >= 0:
-            _remember(memories[i], observations[i], last_actions[i])
+        _remember(memories[i], observations[i], last_actions[i])
         if has_order:
             row[end : end + ENCODING_SIZE] = ENCODINGS[orders[i]]
             end += ENCODING_SIZE

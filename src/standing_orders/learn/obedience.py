@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.cage2.batch import Cage2Batch
-from standing_orders.config import SimConfig
+from standing_orders.config import GateConfig, SimConfig
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.rollout import collect
 from standing_orders.rules.compliance import Counts, count_episodes, ratio_of_tallies
@@ -54,8 +54,9 @@ class Obedience:
         }
 
 
-def summarise(measured: Sequence[Obedience], threshold: float = 0.95) -> dict[str, float]:
+def summarise(measured: Sequence[Obedience]) -> dict[str, float]:
     """Figures over all orders measured: how many pass, pooled compliance, returns, order swap."""
+    gate = GateConfig()
     pooled = sum((one.counts for one in measured), Counts())
     returns = [one.mean_return for one in measured]
     swaps = [
@@ -65,7 +66,10 @@ def summarise(measured: Sequence[Obedience], threshold: float = 0.95) -> dict[st
     ]
     return {
         "orders": len(measured),
-        "passed": sum((one.strict.value or 0.0) >= threshold for one in measured),
+        "passed": sum(
+            one.counts.judged >= gate.min_judged and (one.strict.value or 0.0) >= gate.threshold
+            for one in measured
+        ),
         "strict": pooled.strict_compliance or 0.0,
         "contested": pooled.contested_compliance or 0.0,
         "response": pooled.response_rate or 0.0,
@@ -103,8 +107,9 @@ def measure_obedience(
 ) -> list[Obedience]:
     """Tell the network each order in turn and judge what it does.
 
-    Each episode is judged twice, by the order told and by its reverse: a policy that does not
-    listen scores alike by both wherever types are contested.
+    Each episode is judged twice, by the order told and by its reverse. A policy that does not
+    listen scores alike by both on average over all orders; for one order alone the gap may also
+    come from a fixed habit that happens to suit it.
 
     Args:
         network: trained; it sees observations and the order only.
@@ -124,7 +129,15 @@ def measure_obedience(
         told = np.repeat(np.array(part), num_episodes)
         reverse = np.array([reverse_order(order) for order in told])
         rollouts = [
-            collect(batch, network, told, seed=root, judged_by=judge, is_greedy=is_greedy)
+            collect(
+                batch,
+                network,
+                told,
+                seed=root,
+                repeats=len(part),
+                judged_by=judge,
+                is_greedy=is_greedy,
+            )
             for judge in (told, reverse)
         ]
         returns = rollouts[0].rewards.sum(axis=0)

@@ -115,6 +115,7 @@ def imitation_loss(
     """
     num_hosts = held_hosts.shape[1]
     wanted = held_hosts * (_HOST_TYPE == top_type[:, None])
+    chosen = chosen * (wanted.sum(dim=1) > 0)  # where only the foothold counts, nothing is left
     restore = log_probs_all[:, -num_hosts:]
     fixes = torch.logsumexp(log_probs_all[:, _FIXES], dim=1)
     aimed = torch.logsumexp(restore.masked_fill(wanted == 0, -30.0), dim=1)

@@ -19,6 +19,7 @@ from standing_orders.rules.compliance import (
     judge_all,
     look_all,
 )
+from standing_orders.seeding import environment_seeds
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ def collect(
     orders: NDArray[np.int64],  # (num_envs,)
     *,
     seed: int,
+    repeats: int = 1,
     judged_by: NDArray[np.int64] | None = None,  # (num_envs,)
     is_greedy: bool = False,
     count_foothold: bool = False,
@@ -64,6 +66,7 @@ def collect(
         orders: what each episode's defender is told.
         judged_by: the orders it is judged by; those it is told if left out.
         seed: of environments and actions alike.
+        repeats: the batch is that many times the same environments, meeting the same attacks.
         is_greedy: take the likeliest action instead of drawing one.
         count_foothold: see `AlignmentConfig`.
         mask_factor: times the probability of violations, by the true state; training only.
@@ -79,8 +82,9 @@ def collect(
     num_held = np.zeros((steps, num_envs), dtype=np.int8)
     held_hosts = np.zeros((steps, num_envs), dtype=np.int16)
     tallies = np.zeros((num_envs, NUM_TALLIES), dtype=np.int64)
-    uniforms = np.random.Generator(np.random.Philox(seed)).random((steps, num_envs))
-    observations = batch.reset(seed)
+    uniforms = np.random.Generator(np.random.Philox(seed)).random((steps, num_envs // repeats))
+    uniforms = np.tile(uniforms, repeats)
+    observations = batch.reset(np.tile(environment_seeds(seed, num_envs // repeats), repeats))
     with torch.inference_mode():
         for step in range(steps):
             now = (top[step], num_held[step], held_hosts[step])

@@ -82,8 +82,11 @@ def warm_start(
         raise CheckpointError(f"cannot start from it: it has inputs this one lacks: {missing}")
     adapted = dict(arrays)
     for name in _INPUT_LAYERS:
-        weights = np.zeros((len(arrays[_NETWORK + name]), network.layout.size), dtype=np.float32)
+        given = arrays.get(_NETWORK + name)
+        if given is None or given.ndim != 2 or given.shape[1] != layout.size:
+            raise CheckpointError(f"cannot start from it: {name} does not have its inputs")
+        weights = np.zeros((len(given), network.layout.size), dtype=np.float32)
         for block, place in theirs.items():
-            weights[:, ours[block]] = arrays[_NETWORK + name][:, place]
+            weights[:, ours[block]] = given[:, place]
         adapted[_NETWORK + name] = weights
     restore_network(network, adapted)

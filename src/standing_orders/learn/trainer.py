@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.scenario import RED_AGENTS
 from standing_orders.config import ANY_ORDER, NO_ORDER, GameConfig, SimConfig, TrainConfig
-from standing_orders.errors import NumericsError
+from standing_orders.errors import ConfigError, NumericsError
 from standing_orders.learn import schedules
 from standing_orders.learn.inputs import InputLayout
 from standing_orders.learn.networks import ActorCritic
@@ -69,7 +69,7 @@ class Progress:
     updates: int = 0
     episodes: int = 0  # training episodes played
     gate_episodes: int = 0  # played for the gate, counted apart
-    compliance: float | None = None  # strict, of the last update
+    compliance: float | None = None  # of the last update
     history: list[float] = field(default_factory=list)  # of `compliance`
     stopped: str | None = None  # why, once it has
 
@@ -79,9 +79,13 @@ class Trainer:
 
     Args:
         config: everything about the run.
+
+    Raises:
+        ConfigError: there is no such order, or none although parts of the loss need one.
     """
 
     def __init__(self, config: TrainConfig) -> None:
+        _check_order_terms(config)
         self.config = config
         self.order = None if config.order in (ANY_ORDER, NO_ORDER) else parse_order(config.order)
         self.network = make_network(config)
@@ -142,7 +146,7 @@ class Trainer:
             raise NumericsError(f"update {progress.updates + 1}: {err}") from err
         progress.updates += 1
         progress.episodes += now.num_episodes
-        progress.compliance = rollout.counts.strict_compliance
+        progress.compliance = rollout.counts.compliance
         progress.history.append(progress.compliance or 0.0)
         gate = self._check_gate(rollout.counts)
         self._decide(gate)
@@ -234,6 +238,19 @@ class Trainer:
         restore_network(self.network, arrays)
         restore_optimiser(self.optimiser, arrays)
         self.progress = Progress(**progress)
+
+
+def _check_order_terms(config: TrainConfig) -> None:
+    """Without an order nothing can be a violation."""
+    terms = {
+        "ppo.share_penalty": config.ppo.share_penalty,
+        "ppo.imitation": config.ppo.imitation,
+        "schedules.compliance_loss": config.schedules.compliance_loss,
+        "schedules.soft_mask": config.schedules.soft_mask,
+    }
+    for name, value in terms.items():
+        if config.order == NO_ORDER and value:
+            raise ConfigError(f"{name} = {value}: needs an order, but order = {NO_ORDER!r}")
 
 
 def passes_gate(counts: Counts, config: TrainConfig) -> bool:

@@ -150,7 +150,7 @@ def update(
     """Improve the network on the rows.
 
     Raises:
-        NumericsError: a loss or gradient is not finite; the network is as it was before.
+        NumericsError: a loss, a gradient or a weight is not finite; the network is of no use then.
     """
     for group in optimiser.param_groups:
         group["lr"] = terms.learning_rate
@@ -159,7 +159,7 @@ def update(
     count, num_epochs = 0, 0
     for _ in range(terms.epochs):
         num_epochs += 1
-        kl = 0.0
+        kl: list[float] = []
         for part in _minibatches(rows, config.minibatches, generator):
             loss, figures = total_loss(network, part, config, terms)
             optimiser.zero_grad()
@@ -168,10 +168,13 @@ def update(
             _check_finite(figures, float(norm))
             optimiser.step()
             sums += [*figures.values(), float(norm)]
-            kl += figures["kl"] / config.minibatches
+            kl.append(figures["kl"])
             count += 1
-        if config.max_kl is not None and kl > config.max_kl:
+        if config.max_kl is not None and sum(kl) / len(kl) > config.max_kl:
             break
+    for name, weight in network.named_parameters():
+        if not torch.isfinite(weight).all():
+            raise NumericsError(f"weight {name} is not finite")
     means = [float(value) for value in sums / count]
     return UpdateStats(len(rows.actions), num_epochs, *means)
 
