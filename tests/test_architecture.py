@@ -15,6 +15,7 @@ LAYERS = (
     {"tables"},
     {"bench", "play", "scoring", "sb3"},
     {"evaluate"},
+    {"search"},
     {"learn"},
     {"baselines"},
     {"rules"},

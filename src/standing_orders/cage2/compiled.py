@@ -19,7 +19,7 @@ def cache_folder() -> Path:
     """Folder that holds the compiled kernels of exactly this source."""
     digest = hashlib.sha256()
     package = Path(__file__).parent.parent
-    for folder in ("baselines", "cage2", "learn", "rules"):
+    for folder in ("baselines", "cage2", "learn", "rules", "search"):
         for source in sorted((package / folder).glob("*.py")):
             digest.update(source.name.encode() + b"\0" + source.read_bytes())
     root = os.environ.get("STANDING_ORDERS_CACHE_DIR")

@@ -1,0 +1,275 @@
+"""The search against the truth, beside random choice: every figure that is claimed of it.
+
+python benchmarks/search.py synthetic   # landscapes with a known best order
+python benchmarks/search.py oracle      # the restore oracle, which sees the true state
+
+An evaluation is noisy; a seed fixes landscape, noise and choices. *Found* regret is that of the
+best order visited so far, *named* regret that of the order the search would name: by ucb the
+visited one with the highest posterior mean, by random choice the one with the highest observed
+value. Both are measured on the true values.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import tyro
+from numpy.typing import NDArray
+
+from standing_orders.cage2.reward import TENTHS_PER_POINT
+from standing_orders.config import SimConfig
+from standing_orders.rules.orders import NUM_ORDERS, PRECEDENCE_BITS, describe_order
+from standing_orders.search.acquisition import BetaSchedule, Strategy, choose
+from standing_orders.search.oracle import oracle_returns
+from standing_orders.search.surrogate import KernelName, Observation, Surrogate, fit_surrogate
+from standing_orders.seeding import child_seed
+
+NOISE = 0.1  # standard error of an evaluation of a synthetic landscape, whose range is 1
+RUGGEDNESS = 0.2  # standard deviation of an order's own part, before the range is made 1
+ORACLE_EPISODES = 2_000
+EVALUATION_EPISODES = 200
+SETTINGS = {
+    "b_line, head_start 20": SimConfig(red="b_line", head_start=20),
+    "meander, head_start 30, red_tempo 2": SimConfig(red="meander", head_start=30, red_tempo=2),
+    "b_line, standard": SimConfig(red="b_line"),
+    "meander, standard": SimConfig(red="meander"),
+}
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """A true value for each order, and how to get a noisy one."""
+
+    truth: NDArray[np.float64]  # (120,)
+    evaluate: Callable[[int, np.random.Generator], Observation]
+
+    @property
+    def regret(self) -> NDArray[np.float64]:  # (120,)
+        """What each order lacks to the best."""
+        return np.asarray(self.truth.max() - self.truth)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One search: after each evaluation, the order visited and the order it would name."""
+
+    visited: list[int]
+    named: list[int]
+
+    def first_visit(self, wanted: NDArray[np.bool_]) -> float:  # (120,)
+        """Number of evaluations until one of the wanted orders is visited."""
+        hits = [t for t, order in enumerate(self.visited, start=1) if wanted[order]]
+        return min(hits, default=np.inf)
+
+
+def synthetic(seed: int, *, is_rugged: bool) -> Landscape:
+    """Additive in the precedence bits, each bit's weight normal; rugged: an own part besides."""
+    rng = np.random.default_rng(child_seed(seed, "landscape"))
+    truth = _to_unit_range(PRECEDENCE_BITS @ rng.standard_normal(PRECEDENCE_BITS.shape[1]))
+    if is_rugged:
+        truth = _to_unit_range(truth + RUGGEDNESS * rng.standard_normal(NUM_ORDERS))
+
+    def evaluate(order: int, rng: np.random.Generator) -> Observation:
+        return Observation(order, float(truth[order] + NOISE * rng.standard_normal()), NOISE)
+
+    return Landscape(truth, evaluate)
+
+
+def _to_unit_range(values: NDArray[np.floating]) -> NDArray[np.float64]:
+    return np.asarray((values - values.min()) / np.ptp(values))
+
+
+def of_returns(returns: NDArray[np.float64]) -> Landscape:  # (120, num_episodes)
+    """Truth is the mean of all episodes; an evaluation that of some, drawn afresh."""
+
+    def evaluate(order: int, rng: np.random.Generator) -> Observation:
+        drawn = rng.choice(returns[order], EVALUATION_EPISODES, replace=False)
+        std_error = float(drawn.std(ddof=1)) / EVALUATION_EPISODES**0.5
+        return Observation(order, float(drawn.mean()), std_error)
+
+    return Landscape(returns.mean(axis=1), evaluate)
+
+
+def is_refit_due(num_observations: int) -> bool:
+    """Hyper-parameters are fitted after each of the first 20 evaluations, then every fifth."""
+    return num_observations <= 20 or num_observations % 5 == 0
+
+
+def run_trial(
+    landscape: Landscape,
+    strategy: Strategy,
+    *,
+    budget: int,
+    seed: int,
+    kernel: KernelName = "mallows",
+    schedule: BetaSchedule = "log",
+) -> Trial:
+    """Search for `budget` evaluations; every order passes the gate."""
+    rng = np.random.default_rng(child_seed(seed, "search", strategy))
+    observations: list[Observation] = []
+    visited: list[int] = []
+    named: list[int] = []
+    surrogate: Surrogate = fit_surrogate([], kernel=kernel)
+    for t in range(1, budget + 1):
+        order = choose(
+            strategy, surrogate.belief(), pass_chance=np.ones(NUM_ORDERS), visited=visited,
+            pending=(), rng=rng, schedule=schedule,
+        )  # fmt: skip
+        observations.append(landscape.evaluate(order, rng))
+        visited.append(order)
+        if strategy == "random":
+            named.append(max(observations, key=lambda one: one.value).order)
+            continue
+        known = None if is_refit_due(t) else surrogate.hyperparameters
+        surrogate = fit_surrogate(
+            observations, kernel=kernel, seed=child_seed(seed, "fit", t), hyperparameters=known
+        )
+        named.append(max(visited, key=lambda order: surrogate.joint.mean[order]))
+    return Trial(visited, named)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to measure."""
+
+    what: tyro.conf.Positional[Literal["synthetic", "oracle"]]
+    num_seeds: int = 100
+    first_seed: int = 0
+    schedule: BetaSchedule = "log"
+    strategies: tuple[Strategy, ...] = ("ucb", "random")
+    kernel: KernelName = "mallows"
+    oracle_seed: int = 0
+
+    @property
+    def seeds(self) -> range:
+        """One search of each strategy for each."""
+        return range(self.first_seed, self.first_seed + self.num_seeds)
+
+    @property
+    def note(self) -> str:
+        """What the tables are made of."""
+        return (
+            f"n = {self.num_seeds} seeds ({self.seeds[0]} to {self.seeds[-1]}); counts are seeds; "
+            f"kernel {self.kernel}, beta schedule {self.schedule}"
+        )
+
+    def search(self, landscape: Landscape, strategy: Strategy, budget: int, seed: int) -> Trial:
+        """One search as asked for."""
+        return run_trial(
+            landscape, strategy, budget=budget, seed=seed, kernel=self.kernel,
+            schedule=self.schedule,
+        )  # fmt: skip
+
+
+def mean_regrets(
+    landscapes: list[Landscape], trials: list[Trial], budget: int
+) -> tuple[float, float]:
+    """Found and named regret after `budget` evaluations, averaged over the trials."""
+    pairs = list(zip(landscapes, trials, strict=True))
+    found = [land.regret[trial.visited[:budget]].min() for land, trial in pairs]
+    named = [land.regret[trial.named[budget - 1]] for land, trial in pairs]
+    return float(np.mean(found)), float(np.mean(named))
+
+
+def run_synthetic(task: Task) -> None:
+    """Best order within 40, one of the top three within 60, regret at every budget."""
+    budgets = (5, 10, 20, 40, 60)
+    header(
+        "landscape", "strategy", "best in 20", "best in 40", "best in 60", "top 3 in 40",
+        "top 3 in 60", *(f"regret {budget} (found / named)" for budget in budgets),
+    )  # fmt: skip
+    for name in ("additive", "rugged"):
+        lands = [synthetic(s, is_rugged=name == "rugged") for s in task.seeds]
+        for strategy in task.strategies:
+            trials = [
+                task.search(land, strategy, 60, seed)
+                for seed, land in zip(task.seeds, lands, strict=True)
+            ]
+            pairs = list(zip(lands, trials, strict=True))
+            best = np.array([t.first_visit(land.regret <= 0) for land, t in pairs])
+            top = np.array(
+                [t.first_visit(land.regret <= np.sort(land.regret)[2]) for land, t in pairs]
+            )
+            row(
+                name, strategy, *((best <= budget).sum() for budget in (20, 40, 60)),
+                *((top <= budget).sum() for budget in (40, 60)),
+                *(show(mean_regrets(lands, trials, budget), digits=4) for budget in budgets),
+            )  # fmt: skip
+    print(f"\n{task.note}; range of each landscape 1, noise {NOISE}.")
+
+
+def tied_with_best(returns: NDArray[np.float64]) -> NDArray[np.bool_]:  # (120, n) -> (120,)
+    """Orders whose true mean is within 2 standard errors (of the best's mean) of the best."""
+    means = returns.mean(axis=1)
+    best = int(means.argmax())
+    std_error = returns[best].std(ddof=1) / returns.shape[1] ** 0.5
+    return np.asarray(means >= means[best] - 2 * std_error)
+
+
+def run_oracle(task: Task) -> None:
+    """Spread of the truth; regret and the best class, in contested games."""
+    budgets = (10, 20, 40)
+    truths = {
+        name: oracle_returns(config, ORACLE_EPISODES, task.oracle_seed) / TENTHS_PER_POINT
+        for name, config in SETTINGS.items()
+    }
+    header("game", "best", "worst", "std error", "distinct means", "tied for best", "a best order")
+    for name, returns in truths.items():
+        means = returns.mean(axis=1)
+        best = int(means.argmax())
+        std_error = returns[best].std(ddof=1) / ORACLE_EPISODES**0.5
+        row(
+            name, f"{means.max():.2f}", f"{means.min():.2f}", f"{std_error:.2f}",
+            len(np.unique(means)), tied_with_best(returns).sum(), describe_order(best),
+        )  # fmt: skip
+    print(f"\nn = {ORACLE_EPISODES} episodes an order, seed {task.oracle_seed}.\n")
+    header(
+        "game", "strategy", *(f"best class in {budget}" for budget in budgets),
+        *(f"regret {budget} (found / named)" for budget in budgets),
+    )  # fmt: skip
+    for name, returns in truths.items():
+        land, tied = of_returns(returns), tied_with_best(returns)
+        if tied.all():
+            row(name, "any", *(f"{task.num_seeds}" for _ in budgets), *("0 / 0" for _ in budgets))
+            continue
+        for strategy in task.strategies:
+            trials = [task.search(land, strategy, max(budgets), seed) for seed in task.seeds]
+            first = np.array([trial.first_visit(tied) for trial in trials])
+            lands = [land] * task.num_seeds
+            row(
+                name, strategy, *((first <= budget).sum() for budget in budgets),
+                *(show(mean_regrets(lands, trials, budget), digits=2) for budget in budgets),
+            )  # fmt: skip
+    print(
+        f"\n{task.note}; an evaluation is the mean of {EVALUATION_EPISODES} of the "
+        f"{ORACLE_EPISODES} episodes; best class: true mean within 2 standard errors of the best."
+    )
+
+
+def show(regrets: tuple[float, float], *, digits: int) -> str:
+    """Found and named regret in one cell."""
+    return " / ".join(f"{regret:.{digits}f}" for regret in regrets)
+
+
+def row(*cells: object) -> None:
+    """One line of a Markdown table."""
+    print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
+
+
+def header(*cells: str) -> None:
+    """The first two lines of a Markdown table."""
+    row(*cells)
+    row(*("---" for _ in cells))
+
+
+COMMANDS: dict[str, Callable[[Task], None]] = {"synthetic": run_synthetic, "oracle": run_oracle}
+
+
+def main(task: Annotated[Task, tyro.conf.arg(name="")]) -> None:
+    """Measure and print tables."""
+    COMMANDS[task.what](task)
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Task, description=__doc__))

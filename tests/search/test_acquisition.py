@@ -1,0 +1,305 @@
+"""Which order is tried next: hand-computed scores, and what holds for every strategy."""
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from standing_orders.errors import ConfigError
+from standing_orders.rules.orders import kendall_distance
+from standing_orders.search.acquisition import (
+    STRATEGIES,
+    Strategy,
+    beta_at,
+    choose,
+    expected_improvement,
+    optimistic_score,
+    spread_score,
+)
+from standing_orders.search.surrogate import (
+    Belief,
+    Hyperparameters,
+    Observation,
+    Outcome,
+    PassModel,
+    fit_surrogate,
+)
+
+CERTAIN = np.ones(120)
+orders = st.integers(0, 119)
+strategies = st.sampled_from(STRATEGIES)
+
+
+def independent(mean: Any = 0.0, std: Any = 1.0) -> Belief:
+    """Orders of which nothing is known to be alike."""
+    variance = np.broadcast_to(np.asarray(std, dtype=float), 120) ** 2
+    return Belief(np.array(np.broadcast_to(np.asarray(mean, float), 120)), np.diag(variance))
+
+
+def pick(strategy: Strategy, belief: Belief, *, seed: int = 0, **changes: Any) -> int:
+    rest: dict[str, Any] = {"pass_chance": CERTAIN, "visited": (), "pending": ()}
+    rest |= {"num_spread": 0, "schedule": "constant"}
+    return choose(strategy, belief, rng=np.random.default_rng(seed), **(rest | changes))
+
+
+def bump(**values: float) -> np.ndarray:
+    """-10 everywhere but at the orders named o<index>."""
+    mean = np.full(120, -10.0)
+    for name, value in values.items():
+        mean[int(name[1:])] = value
+    return mean
+
+
+def test_ucb_takes_the_highest_mean_plus_beta_standard_deviations() -> None:
+    std = np.full(120, 0.1)
+    std[8] = 2.0
+    belief = independent(bump(o7=-5.0, o8=-8.0), std)
+    assert pick("ucb", belief, beta=2.0) == 8  # -8 + 4 > -5 + 0.2
+    assert pick("ucb", belief, beta=1.0) == 7  # -8 + 2 < -5 + 0.1
+    assert pick("ucb", belief, beta=0.0) == 7
+
+
+def test_ucb_is_weighted_above_the_worst_plausible_value() -> None:
+    chance = np.full(120, 0.5)
+    chance[8] = 0.9
+    belief = independent(bump(o7=-5.0, o8=-6.0), 1.0)
+    score = optimistic_score(belief, chance, 2.0)
+    # The floor is -10 - 2 = -12: (-5 + 2 + 12) * 0.5 and (-6 + 2 + 12) * 0.9.
+    assert score[[7, 8, 0]].tolist() == pytest.approx([4.5, 7.2, 2.0])
+    assert pick("ucb", belief, pass_chance=chance) == 8
+
+
+@given(
+    mean=st.lists(st.floats(-200, 200), min_size=120, max_size=120),
+    shift=st.floats(-1e3, 1e3),
+    order=orders,
+)
+@settings(max_examples=50, deadline=None)
+def test_a_lower_chance_never_helps_an_order_and_a_shift_of_all_values_changes_nothing(
+    mean: list[float], shift: float, order: int
+) -> None:
+    belief = independent(mean, 1.0)
+    lower = CERTAIN.copy()
+    lower[order] = 0.3
+    certain = optimistic_score(belief, CERTAIN, 2.0)
+    weighted = optimistic_score(belief, lower, 2.0)
+    assert weighted[order] <= certain[order]
+    assert (certain >= 0).all()
+    moved = optimistic_score(independent(np.array(mean) + shift, 1.0), CERTAIN, 2.0)
+    np.testing.assert_allclose(moved, certain, atol=1e-9)
+
+
+def test_expected_improvement_is_the_textbook_number() -> None:
+    std = np.full(120, 2.0)
+    std[3] = 0.0
+    std[4] = 0.0
+    improvement = expected_improvement(independent(bump(o1=1.0, o2=-1.0, o3=1.5, o4=-3.0), std), 0)
+    # z = 1/2: 1 * Phi(0.5) + 2 * phi(0.5); z = -1/2: -1 * Phi(-0.5) + 2 * phi(0.5).
+    assert improvement[1] == pytest.approx(0.6914624613 + 2 * 0.3520653268)
+    assert improvement[2] == pytest.approx(-0.3085375387 + 2 * 0.3520653268)
+    assert improvement[3] == 1.5
+    assert improvement[4] == 0.0
+    assert (improvement >= 0).all()
+
+
+def test_expected_improvement_is_the_mean_of_draws() -> None:
+    draws = np.random.default_rng(0).normal(-3.0, 4.0, 400_000)
+    improvement = expected_improvement(independent(-3.0, 4.0), -1.0)[0]
+    assert improvement == pytest.approx(np.maximum(draws + 1.0, 0).mean(), rel=0.02)
+
+
+def test_ei_improves_on_what_was_found_and_not_on_what_failed() -> None:
+    std = np.full(120, 1e-6)
+    std[9] = 3.0
+    belief = independent(bump(o5=5.0, o6=-1.0, o9=-2.0), std)
+    assert pick("ei", belief, visited=[6], pending=[5]) == 9
+    assert pick("ei", belief, visited=[5, 6], found=[6]) == 9
+    assert pick("ei", belief, visited=[6]) == 5
+
+
+def test_thompson_follows_the_odds_of_being_best() -> None:
+    std = np.full(120, 1e-6)
+    std[[3, 4]] = 1.0
+    belief = independent(bump(o3=0.0, o4=1.0), std)
+    picks = [pick("thompson", belief, seed=seed) for seed in range(400)]
+    share = picks.count(4) / len(picks)
+    assert set(picks) == {3, 4}
+    assert share == pytest.approx(0.7602, abs=0.08)  # Phi(1 / sqrt(2))
+
+
+def test_sweep_goes_from_0_to_119_and_begins_again() -> None:
+    visited: list[int] = []
+    for _ in range(240):
+        visited.append(pick("sweep", independent(), visited=visited))
+    assert visited == [*range(120), *range(120)]
+
+
+def test_random_visits_every_order_once_before_any_twice() -> None:
+    rng = np.random.default_rng(0)
+    visited: list[int] = []
+    for _ in range(240):
+        chosen = choose(
+            "random", independent(), pass_chance=CERTAIN, visited=visited, pending=(), rng=rng
+        )
+        visited.append(chosen)
+    assert sorted(visited[:120]) == sorted(visited[120:]) == list(range(120))
+    assert visited[:120] != sorted(visited[:120])
+
+
+@pytest.mark.parametrize("strategy", ["ucb", "thompson", "ei"])
+def test_the_first_picks_are_as_far_apart_as_possible(strategy: Strategy) -> None:
+    rng = np.random.default_rng(4)
+    visited: list[int] = []
+    for _ in range(5):
+        chosen = choose(
+            strategy, independent(), pass_chance=CERTAIN, visited=visited, pending=(), rng=rng,
+            num_spread=5,
+        )  # fmt: skip
+        nearest = [min((kendall_distance(o, v) for v in visited), default=0) for o in range(120)]
+        assert nearest[chosen] == max(nearest)
+        assert spread_score(visited).tolist() == nearest
+        visited.append(chosen)
+    assert kendall_distance(visited[0], visited[1]) == 10
+
+
+def test_the_first_picks_depend_on_the_seed_alone() -> None:
+    def picks(seed: int) -> list[int]:
+        rng, visited = np.random.default_rng(seed), []
+        for _ in range(4):
+            visited.append(
+                choose("ucb", independent(), pass_chance=CERTAIN, visited=visited, pending=(),
+                       rng=rng, num_spread=4)
+            )  # fmt: skip
+        return visited
+
+    assert picks(1) == picks(1)
+    assert picks(1) != picks(2)
+
+
+@given(
+    strategy=strategies,
+    visited=st.lists(orders, max_size=150),
+    pending=st.sets(orders, max_size=119),
+    failed=st.sets(orders, max_size=5),
+    num_spread=st.integers(0, 8),
+    max_visits=st.sampled_from([None, 1, 3]),
+    seed=st.integers(0, 10),
+)
+@settings(max_examples=150, deadline=None)
+def test_no_pending_order_is_chosen_and_the_answer_repeats(
+    strategy: Strategy, visited: list[int], pending: set[int], failed: set[int], num_spread: int,
+    max_visits: int | None, seed: int,
+) -> None:  # fmt: skip
+    options = {
+        "visited": visited, "pending": pending, "just_failed": failed, "num_spread": num_spread,
+        "max_visits": max_visits, "seed": seed,
+    }  # fmt: skip
+    belief = fit_surrogate([Observation(3, 1.0, 0.1), Observation(77, 2.0, 0.1)]).belief()
+    chosen = pick(strategy, belief, **options)
+    assert 0 <= chosen < 120
+    assert chosen not in pending
+    if len(pending | failed) < 120:
+        assert chosen not in failed
+    assert chosen == pick(strategy, belief, **options)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_several_chosen_at_once_are_different(strategy: Strategy) -> None:
+    belief = fit_surrogate([Observation(o, -float(o), 1.0) for o in range(0, 120, 10)]).belief()
+    pending: list[int] = []
+    for seed in range(12):
+        pending.append(pick(strategy, belief, pending=pending, seed=seed))
+    assert len(set(pending)) == 12
+
+
+def test_a_pending_order_makes_its_neighbours_less_attractive() -> None:
+    surrogate = fit_surrogate(
+        [Observation(0, 0.0, 0.01)], hyperparameters=Hyperparameters(own=1e-4)
+    )
+    first = pick("ucb", surrogate.belief())
+    second = pick("ucb", surrogate.belief(), pending=[first])
+    assert kendall_distance(0, first) == 10
+    assert kendall_distance(first, second) > 2
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_failing_order_is_never_picked_twice_in_a_row(strategy: Strategy) -> None:
+    """Every order fails, and order 40 looks best by far; no limit of visits helps."""
+    rng = np.random.default_rng(0)
+    belief = independent(bump(o40=100.0), 0.1)
+    visited: list[int] = []
+    outcomes: list[Outcome] = []
+    for _ in range(150):
+        chosen = choose(
+            strategy, belief, pass_chance=PassModel().chance(outcomes[-20:]), visited=visited,
+            pending=(), rng=rng, just_failed=visited[-1:], max_visits=None,
+        )  # fmt: skip
+        visited.append(chosen)
+        outcomes.append(Outcome(chosen, has_passed=False))
+    assert all(a != b for a, b in pairwise(visited))
+
+
+def test_a_failing_order_may_be_continued() -> None:
+    belief = independent(bump(o40=100.0), 0.1)
+    assert pick("ucb", belief, visited=[40], just_failed=[40]) != 40
+    assert pick("ucb", belief, visited=[40], just_failed=[40], may_continue=True) == 40
+    assert pick("ucb", belief, visited=[40], may_continue=True) != 40
+
+
+def test_a_failing_order_is_picked_if_nothing_else_is_left() -> None:
+    others = [order for order in range(120) if order != 40]
+    assert pick("ucb", independent(), pending=others, just_failed=[40]) == 40
+
+
+def test_an_order_is_visited_no_more_than_max_visits_times_while_others_are_left() -> None:
+    belief = independent(bump(o40=100.0, o41=50.0), 0.1)
+    assert pick("ucb", belief, visited=[40]) == 41
+    assert pick("ucb", belief, visited=[40], max_visits=2) == 40
+    assert pick("ucb", belief, visited=[40, 40], max_visits=2) == 41
+    assert pick("ucb", belief, visited=[40] * 9, max_visits=None) == 40
+    assert pick("ucb", belief, visited=range(120)) == 40
+
+
+def test_failures_steer_the_search_away_from_their_neighbourhood() -> None:
+    chance = PassModel().chance([Outcome(0, has_passed=False)] * 3)
+    picks = {pick("ucb", independent(-50.0, 1.0), pass_chance=chance, seed=s) for s in range(20)}
+    assert min(kendall_distance(0, order) for order in picks) >= 9
+
+
+def test_ties_are_broken_by_the_seed() -> None:
+    assert len({pick("ucb", independent(), seed=seed) for seed in range(30)}) > 15
+
+
+def test_beta_may_grow_with_the_logarithm_of_the_evaluations() -> None:
+    assert beta_at(50, schedule="constant") == 2.0
+    assert beta_at(3, schedule="log") == pytest.approx(2 * math.sqrt(math.log(4)))
+    assert beta_at(3, beta=0.5, schedule="log") == pytest.approx(0.5 * math.sqrt(math.log(4)))
+    grown = [beta_at(t) for t in range(1, 121)]
+    assert grown == sorted(grown)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"strategy": "greedy"}, "strategy 'greedy': must be one of ucb, thompson, ei, random"),
+        ({"schedule": "linear"}, "schedule 'linear': must be one of constant, log"),
+        ({"beta": -1.0}, "beta = -1.0"),
+        ({"beta": math.nan}, "beta = nan"),
+        ({"num_spread": -1}, "num_spread = -1"),
+        ({"max_visits": 0}, "max_visits = 0"),
+        ({"visited": [120]}, "order 120"),
+        ({"pending": [-1]}, "order -1"),
+        ({"pending": range(120)}, "all 120 orders are pending"),
+        ({"pass_chance": np.ones(5)}, r"pass_chance of shape \(5,\)"),
+        ({"pass_chance": np.full(120, 1.5)}, "must be in 0 to 1"),
+        ({"pass_chance": np.full(120, math.nan)}, "must be in 0 to 1"),
+    ],
+)
+def test_a_bad_argument_is_named_with_the_choices(changes: dict, complaint: str) -> None:
+    strategy = changes.pop("strategy", "ucb")
+    with pytest.raises(ConfigError, match=complaint):
+        pick(strategy, independent(), **changes)
