@@ -102,9 +102,10 @@ class Belief:
 
     def sample(self, rng: np.random.Generator, n: int = 1) -> NDArray[np.float64]:  # (n, 120)
         """Draw whole landscapes."""
-        return rng.multivariate_normal(
-            self.mean, self.covariance, size=n, method="eigh", check_valid="ignore"
-        )
+        with _one_thread():
+            return rng.multivariate_normal(
+                self.mean, self.covariance, size=n, method="eigh", check_valid="ignore"
+            )
 
     def pretend(self, pending: Iterable[int]) -> "Belief":
         """Belief if each pending evaluation came out exactly as expected (kriging believer).
