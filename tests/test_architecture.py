@@ -20,7 +20,7 @@ LAYERS = (
     {"baselines"},
     {"rules"},
     {"policy", "cage2"},
-    {"runs", "config", "seeding", "errors", "version"},
+    {"runs", "config", "seeding", "intervals", "errors", "version"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # Small modules of the lowest layers build on each other, errors first.

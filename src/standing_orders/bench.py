@@ -199,10 +199,10 @@ def measure_all(seconds: float) -> Iterator[Speed]:
     """Every measurement of `bench sim`, one at a time."""
     all_threads = os.cpu_count() or 1
     for red in RED_AGENTS:
-        for num_envs in BATCH_SIZES:
-            yield measure_batch(red, num_envs, 1, seconds)
-        if all_threads > 1:
-            yield measure_batch(red, BATCH_SIZES[-1], all_threads, seconds)
+        for num_threads in sorted({1, all_threads}):
+            for num_envs in BATCH_SIZES:
+                if num_threads <= num_envs:
+                    yield measure_batch(red, num_envs, num_threads, seconds)
         yield measure_env(red, seconds)
         others = [measure_cyborg(red, seconds)]
         others += [measure_minicage(red, num_envs, seconds) for num_envs in BATCH_SIZES]

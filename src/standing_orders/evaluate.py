@@ -12,13 +12,13 @@ from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.config import GameConfig, RedAgent, SimConfig
 from standing_orders.errors import ConfigError
+from standing_orders.intervals import NORMAL_95
 from standing_orders.policy import Policy
 from standing_orders.seeding import child_seed, environment_seeds
 from standing_orders.version import VERSION
 
 HORIZONS = (30, 50, 100)  # of the challenge; the shorter ones are prefixes of the longest
 PERCENTILES = (0, 5, 10, 25, 50, 75, 90, 95, 100)
-NORMAL_95 = 1.959964  # half-width of a 95 % interval in standard errors
 _BATCH_SIZE = 1_000
 
 

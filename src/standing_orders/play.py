@@ -115,6 +115,8 @@ def _describe_red(batch: Cage2Batch) -> str:
     if state["turn"] == 0:
         return "holds User0 from the start"
     text = describe_red(kind, target)
+    if batch.config.red_tempo > 1:
+        text = f"(last of {batch.config.red_tempo} actions) {text}"
     if kind in _RED_MEANING:
         text = f"{text} ({_RED_MEANING[kind]})"
     outcome = _SUCCESS.get(int(state["red_success"]), "")
@@ -239,5 +241,13 @@ def watch(
             continue
         if speed is not None:
             time.sleep(1 / speed)
-        elif console.input("[dim]Enter: next step, q and Enter: quit [/dim]").strip() == "q":
+        elif _wants_to_quit(console):
             return
+
+
+def _wants_to_quit(console: Console) -> bool:
+    try:
+        answer = console.input("[dim]Enter: next step, q and Enter: quit [/dim]")
+    except EOFError:
+        return True
+    return answer.strip() == "q"

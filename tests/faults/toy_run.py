@@ -36,7 +36,7 @@ def run(path: Path, num_steps: int) -> None:
         prune_checkpoints(folder.path, step, keep=KEEP)
         journal.truncate_after(num_records)
         print("ready", flush=True)
-        with CsvSink.rebuild(folder.csv_path, COLUMNS, journal.read()) as table:
+        with CsvSink.rebuild(folder.resolve("metrics.csv"), COLUMNS, journal.read()) as table:
             while step < num_steps:
                 step += 1
                 weights += rng.normal(size=20)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.config import GateConfig, SimConfig
+from standing_orders.intervals import NORMAL_95
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.rollout import collect
 from standing_orders.rules.compliance import Counts, count_episodes, ratio_of_tallies
@@ -17,7 +18,6 @@ from standing_orders.rules.orders import ORDERS, describe_order
 from standing_orders.seeding import child_seed
 
 _MAX_BATCH = 2_000
-NORMAL_95 = 1.959964
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from standing_orders.errors import CheckpointError
-from standing_orders.runs.checkpoint import CHECKPOINTS
 from standing_orders.runs.files import TEMPORARY_PREFIX, write_atomically, writing
 from standing_orders.runs.lock import LOCK_NAME, RunLock
 from standing_orders.runs.plain import decode, encode
@@ -109,16 +108,6 @@ class RunFolder:
     def journal_path(self) -> Path:
         """Where the records are."""
         return self.resolve("journal.jsonl")
-
-    @property
-    def checkpoints_path(self) -> Path:
-        """Folder of the checkpoints."""
-        return self.resolve(CHECKPOINTS)
-
-    @property
-    def csv_path(self) -> Path:
-        """Where the CSV mirror of the journal is."""
-        return self.resolve("metrics.csv")
 
     @property
     def tensorboard_path(self) -> Path:
