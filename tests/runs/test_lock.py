@@ -2,6 +2,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,13 @@ def test_the_owner_clears_leftovers_away_and_nobody_else_does(tmp_path: Path) ->
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="nowhere"), RunLock(tmp_path / "nowhere"):
         pass
+
+
+def test_a_lock_that_is_held_for_an_instant_is_waited_for(tmp_path: Path) -> None:
+    first = RunLock(tmp_path)
+    first.__enter__()
+    release = threading.Timer(0.1, first.__exit__, (None, None, None))
+    release.start()
+    with RunLock(tmp_path) as second:
+        assert second.is_held
+    release.join()

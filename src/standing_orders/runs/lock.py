@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +12,7 @@ from standing_orders.errors import CheckpointError
 from standing_orders.runs.files import remove_leftovers, write_all, writing
 
 LOCK_NAME = ".lock"
+_NUM_TRIES, _PAUSE_SECONDS = 10, 0.05
 
 
 class RunLock:
@@ -70,15 +72,13 @@ class RunLock:
             self._forget()
 
     def _take(self, descriptor: int) -> None:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as err:
+        if not _patiently_locked(descriptor):
             # Empty for an instant after the owner got the lock.
             holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
             raise CheckpointError(
                 f"{self.folder}: in use by process {holder}: wait for it to end, or choose "
                 "another folder"
-            ) from err
+            )
         os.ftruncate(descriptor, 0)
         write_all(descriptor, f"{os.getpid()}\n".encode())
         remove_leftovers(self.folder)
@@ -89,6 +89,22 @@ class RunLock:
             os.close(self._descriptor)
             self._descriptor = None
         _held.discard(self)
+
+
+def _patiently_locked(descriptor: int) -> bool:
+    """Get the lock, or see it in use for a while.
+
+    Who only finds that there is a run already has the lock for an instant; without patience two
+    that begin a run at once could both be refused.
+    """
+    for _ in range(_NUM_TRIES):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return True
+    return False
 
 
 _held: set[RunLock] = set()
