@@ -11,11 +11,13 @@ PACKAGE = Path(standing_orders.__file__).parent
 # From the top: a module may import from its own layer (a folder's own modules) and from below.
 LAYERS = (
     {"cli"},
+    {"detect_commands"},
+    {"command"},
     {"training_tables"},
     {"tables"},
     {"bench", "play", "scoring", "sb3"},
     {"evaluate"},
-    {"search"},
+    {"search", "detect"},
     {"learn"},
     {"baselines"},
     {"rules"},

@@ -4,32 +4,21 @@ import json
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import tyro
 from pydantic import Field
 
-from standing_orders.config import Config, GameConfig, RuleSet, SimConfig, TrainConfig, read_toml
+from standing_orders.command import Command, Seed, tell
+from standing_orders.config import GameConfig, RuleSet, SimConfig, TrainConfig, read_toml
 from standing_orders.errors import ConfigError, StandingOrdersError
 from standing_orders.version import VERSION
 
 POLICIES = "sleep, random, useful-random, react_restore, react_remove, heuristic"
-Part = TypeVar("Part", bound=Config)
-Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
 INTERRUPTED = 130
 
 
-class Common(Config):
-    """Flags of every command."""
-
-    debug: bool = Field(False, description="Show the traceback of an error.")
-
-    def _part(self, model: type[Part]) -> Part:
-        """The fields of one of the models that a command is made of."""
-        return model(**{name: getattr(self, name) for name in model.model_fields})
-
-
-class Parity(Common):
+class Parity(Command):
     """Replay recorded CybORG episodes and count differences, field by field.
 
     Exit code 0 only if there is none.
@@ -63,7 +52,7 @@ class Parity(Common):
         return 0 if differences == 0 else 1
 
 
-class Evaluate(Common, GameConfig):
+class Evaluate(Command, GameConfig):
     """Score card of a policy: its return at 30, 50 and 100 steps against each red agent.
 
     For a trained policy also how well it follows the order it is told: compliance figures with
@@ -96,7 +85,7 @@ class Evaluate(Common, GameConfig):
 
         task = ScoringTask(
             policy=self.policy,
-            game=self._part(GameConfig),
+            game=self.part(GameConfig),
             reds=RED_AGENTS if self.red == "all" else (self.red,),
             num_episodes=self.episodes,
             seed=self.seed,
@@ -119,7 +108,7 @@ class Evaluate(Common, GameConfig):
         return 0
 
 
-class Train(Common, TrainConfig):
+class Train(Command, TrainConfig):
     """Train a defender that follows an order, into a run folder that can be resumed.
 
     The folder holds the resolved config, journal.jsonl (the source of every table),
@@ -142,19 +131,19 @@ class Train(Common, TrainConfig):
         from standing_orders.learn.run import resume, train
         from standing_orders.training_tables import watch_training
 
-        config = self._part(TrainConfig)
+        config = self.part(TrainConfig)
         name = f"{self.order.replace('>', '-')}-{self.red}-{self.seed}"
         folder = self.run_folder or Path("runs") / name
         with watch_training(folder) as on_update:
             if self.resume:
-                trainer = resume(folder, on_update=on_update, report=_tell)
+                trainer = resume(folder, on_update=on_update, report=tell)
             else:
-                trainer = train(config, folder, start=self.start, on_update=on_update, report=_tell)
+                trainer = train(config, folder, start=self.start, on_update=on_update, report=tell)
         print(f"{trainer.progress.stopped} after {trainer.progress.episodes} episodes: {folder}")
         return 0
 
 
-class Play(Common, SimConfig):
+class Play(Command, SimConfig):
     """Watch one episode in the terminal, step by step or at a speed."""
 
     policy: str = Field("heuristic", description=f"Defender: {POLICIES}, or a run folder.")
@@ -174,14 +163,14 @@ class Play(Common, SimConfig):
         from standing_orders.play import watch
         from standing_orders.scoring import find_policy
 
-        config = self._part(SimConfig)
+        config = self.part(SimConfig)
         is_plain = self.plain or not (sys.stdin.isatty() and sys.stdout.isatty())
         policy, _ = find_policy(self.policy, order=self.order)
         watch(policy, config, seed=self.seed, speed=self.speed, is_plain=is_plain)
         return 0
 
 
-class Bench(Common):
+class Bench(Command):
     """Speed on this machine; CybORG and MiniCAGE beside ours if they can be imported."""
 
     what: tyro.conf.Positional[Literal["sim", "train"]] = Field(
@@ -219,10 +208,6 @@ class Bench(Common):
         else:
             print_training_speeds(speeds)
         return 0
-
-
-def _tell(message: str) -> None:
-    print(message, file=sys.stderr)
 
 
 def _commands(preset: Train) -> Any:
