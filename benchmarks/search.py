@@ -18,11 +18,11 @@ import tyro
 from numpy.typing import NDArray
 
 from standing_orders.cage2.reward import TENTHS_PER_POINT
-from standing_orders.config import SimConfig
+from standing_orders.config import BetaSchedule, KernelName, SimConfig, Strategy
 from standing_orders.rules.orders import NUM_ORDERS, PRECEDENCE_BITS, describe_order
-from standing_orders.search.acquisition import BetaSchedule, Strategy, choose
+from standing_orders.search.acquisition import choose
 from standing_orders.search.oracle import oracle_returns
-from standing_orders.search.surrogate import KernelName, Observation, Surrogate, fit_surrogate
+from standing_orders.search.surrogate import Observation, Surrogate, fit_surrogate
 from standing_orders.seeding import child_seed
 
 NOISE = 0.1  # standard error of an evaluation of a synthetic landscape, whose range is 1

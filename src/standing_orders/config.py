@@ -12,6 +12,9 @@ RedAgent = Literal["b_line", "meander", "sleep"]
 Opponent = Literal["b_line", "meander", "sleep", "mixed"]
 RuleSet = Literal["head", "leaderboard-2022"]
 ANY_ORDER, NO_ORDER = "any", "none"  # what `TrainConfig.order` may say instead of an order
+Strategy = Literal["ucb", "thompson", "ei", "random", "sweep"]
+BetaSchedule = Literal["constant", "log"]
+KernelName = Literal["mallows", "footrule"]
 ObservationStyle = Literal["corrected", "stock"]
 
 
@@ -185,18 +188,10 @@ class GateConfig(Config):
     episodes: int = Field(200, ge=2, strict=True, description="Fresh episodes of one measurement.")
 
 
-class TrainConfig(GameConfig):
-    """Train a defender that follows an order."""
+class LearnerConfig(GameConfig):
+    """How a defender is trained, whatever it must follow and however long."""
 
-    order: str = Field(
-        "any",
-        description="What the defender must follow: an order such as "
-        "op_server>enterprise>defender>op_host>user, a named one (critical_first, "
-        "enterprise_focus, user_priority, operational_focus, balanced, reverse) or its number; "
-        "'any': one policy for all orders, told a random one each episode; 'none': no order.",
-    )
     red: Opponent = Field("b_line", description="Red agent that attacks; 'mixed': all in turn.")
-    episodes: int = Field(20_000, ge=1, strict=True, description="Budget of training episodes.")
     update_episodes: int = Field(100, ge=1, strict=True, description="Episodes an update.")
     orders_per_update: int = Field(
         10,
@@ -206,11 +201,98 @@ class TrainConfig(GameConfig):
         description="Different orders told in one update of 'any'; fewer make more rows equal.",
     )
     seed: int = Field(0, ge=0, le=2**63 - 1, strict=True, description="Root seed.")
-    stop_at_gate: bool = Field(
-        True, description="Stop when the gate is passed (one order only; 'any' uses the budget)."
-    )
-    checkpoint_every: int = Field(20, ge=1, strict=True, description="Updates between checkpoints.")
     alignment: AlignmentConfig = AlignmentConfig()
     ppo: PpoConfig = PpoConfig()
     schedules: ScheduleConfig = ScheduleConfig()
     gate: GateConfig = GateConfig()
+
+
+class TrainConfig(LearnerConfig):
+    """Train a defender that follows an order."""
+
+    order: str = Field(
+        "any",
+        description="What the defender must follow: an order such as "
+        "op_server>enterprise>defender>op_host>user, a named one (critical_first, "
+        "enterprise_focus, user_priority, operational_focus, balanced, reverse) or its number; "
+        "'any': one policy for all orders, told a random one each episode; 'none': no order.",
+    )
+    episodes: int = Field(20_000, ge=1, strict=True, description="Budget of training episodes.")
+    stop_at_gate: bool = Field(
+        True, description="Stop when the gate is passed (one order only; 'any' uses the budget)."
+    )
+    checkpoint_every: int = Field(20, ge=1, strict=True, description="Updates between checkpoints.")
+
+
+class BaseConfig(Config):
+    """The policy that every order starts from (`start = "base"`), trained once."""
+
+    order: Literal["any", "none"] = Field(
+        "any", description="What it is trained with: any order it is told, or none."
+    )
+    episodes: int = Field(40_000, ge=1, strict=True, description="Its training episodes.")
+    learning_rate: float = Field(2e-3, gt=0, le=1, description="Adam's step size for it.")
+    final_learning_rate: float | None = Field(
+        2e-4, gt=0, le=1, description="Fall linearly to this; constant without it."
+    )
+
+
+class SearchConfig(LearnerConfig):
+    """Search the 120 orders for the best one."""
+
+    budget: int = Field(
+        120_000,
+        ge=1,
+        strict=True,
+        description="Episodes of the whole search, used exactly: base policy, training, gate "
+        "checks and evaluations.",
+    )
+    order_episodes: int = Field(
+        3_000,
+        ge=1,
+        strict=True,
+        description="Limit of one visit of an order, gate checks included; it ends sooner when "
+        "the gate is passed.",
+    )
+    evaluation_episodes: int = Field(
+        200, ge=2, strict=True, description="Fresh episodes that measure an order after training."
+    )
+    final_episodes: int = Field(
+        1_000,
+        ge=2,
+        strict=True,
+        description="Further fresh episodes, at the end, that score the best policy; at most a "
+        "tenth of the budget.",
+    )
+    acquisition: Strategy = Field(
+        "ucb", description="How the next order is chosen; random and sweep ignore the surrogate."
+    )
+    beta: float = Field(2.0, ge=0, description="ucb: standard deviations of optimism.")
+    schedule: BetaSchedule = Field(
+        "log", description="ucb: beta as it is, or times sqrt(log(1 + t)) at the t-th choice."
+    )
+    kernel: KernelName = Field(
+        "mallows", description="What near means: Kendall distance (mallows) or footrule."
+    )
+    spread: int = Field(
+        6, ge=0, strict=True, description="First picks, far from each other, before the surrogate."
+    )
+    max_visits: int | None = Field(
+        1,
+        ge=1,
+        strict=True,
+        description="An order visited this often is not chosen again while others are left.",
+    )
+    continue_failed: bool = Field(
+        False, description="An order that has just failed the gate may be chosen again at once."
+    )
+    start: Literal["scratch", "own", "nearest", "base"] = Field(
+        "base",
+        description="Where an order's policy begins. scratch: always afresh; own: afresh, but a "
+        "re-chosen order goes on with its own; nearest: as own, first time from the nearest "
+        "trained order; base: as own, first time from one base policy, equal for all.",
+    )
+    parallel: int = Field(
+        1, ge=1, le=120, strict=True, description="Orders chosen at once and then run together."
+    )
+    base: BaseConfig = BaseConfig()

@@ -35,3 +35,15 @@ class NumericsError(StandingOrdersError):
     """A number that must be finite is not."""
 
     exit_code = 4
+
+
+class VotingError(StandingOrdersError, ValueError):
+    """A vote cannot be held: too few agents for the liars it must bear, or no ballots to count."""
+
+    exit_code = 2
+
+
+class WorkerError(StandingOrdersError):
+    """A worker or the cluster that it belongs to is lost."""
+
+    exit_code = 4

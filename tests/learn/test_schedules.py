@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from standing_orders.config import TrainConfig
-from standing_orders.learn.schedules import Settings, is_plateau, settings
+from standing_orders.learn import schedules
+from standing_orders.learn.schedules import Settings, is_plateau
 
 BEGINNING = {
     "num_episodes": 100,
@@ -20,6 +21,10 @@ def config(**options: Any) -> TrainConfig:
     base = {"episodes": 10_000, "alignment": {"weight": 30.0}}
     ppo = options.pop("ppo", {})
     return TrainConfig(**base, ppo=ppo, schedules=options)
+
+
+def settings(config: TrainConfig, episode: int, compliance: float | None) -> Settings:
+    return schedules.settings(config, episode, compliance, config.episodes - episode)
 
 
 def near(value: Settings, **changed: Any) -> bool:

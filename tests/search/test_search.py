@@ -14,7 +14,7 @@ from benchmarks.search import (
     tied_with_best,
 )
 
-from standing_orders.search.acquisition import Strategy
+from standing_orders.config import Strategy
 from standing_orders.search.oracle import oracle_returns
 
 B_LINE, MEANDER = list(SETTINGS)[:2]

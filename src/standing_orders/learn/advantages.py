@@ -10,6 +10,7 @@ from standing_orders.cage2.compiled import jit
 def _gae(
     rewards: NDArray[np.float32],
     values: NDArray[np.float32],
+    goes_on: NDArray[np.float32],
     gamma: float,
     gae_lambda: float,
     advantages: NDArray[np.float32],
@@ -18,8 +19,9 @@ def _gae(
     for i in range(num_envs):
         advantage = 0.0
         for t in range(num_steps - 1, -1, -1):
-            error = rewards[t, i] + gamma * values[t + 1, i] - values[t, i]
-            advantage = error + gamma * gae_lambda * advantage
+            discount = gamma * goes_on[t, i]
+            error = rewards[t, i] + discount * values[t + 1, i] - values[t, i]
+            advantage = error + discount * gae_lambda * advantage
             advantages[t, i] = advantage
 
 
@@ -29,10 +31,12 @@ def generalised_advantages(
     *,
     gamma: float,
     gae_lambda: float,
+    is_end: NDArray[np.bool_] | None = None,  # (steps, num_envs)
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # each (steps, num_envs)
     """Advantages by GAE (Schulman et al. 2016, eq. 16), and value targets = advantage + value.
 
-    Episodes end by truncation at the last step, so its value to come, `values[-1]`, counts.
+    Nothing follows a step with `is_end`. Without it episodes end by truncation at the last step,
+    so that its value to come, `values[-1]`, counts.
 
     Example:
         >>> ones = np.ones((2, 1), np.float32)
@@ -41,7 +45,8 @@ def generalised_advantages(
         [2.5, 3.0]
     """
     advantages = np.empty_like(rewards)
-    _gae(rewards, values, gamma, gae_lambda, advantages)
+    goes_on = np.ones_like(rewards) if is_end is None else (~is_end).astype(np.float32)
+    _gae(rewards, values, goes_on, gamma, gae_lambda, advantages)
     return advantages, advantages + values[:-1]
 
 

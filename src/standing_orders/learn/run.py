@@ -88,7 +88,7 @@ def train(
         NumericsError: a number is not finite; the last checkpoint is good.
     """
     trainer = Trainer(config)
-    origin = _start_from(trainer, start) if start is not None else None
+    origin = start_from(trainer, start) if start is not None else None
     folder = RunFolder.create(path, config.model_dump(mode="json") | {"start": origin}, KIND)
     with folder.lock():
         return _go_on(trainer, folder, [], on_update, report)
@@ -102,19 +102,32 @@ def resume(path: Path, *, on_update: OnUpdate = lambda _: None, report: Report =
     """
     folder = RunFolder.open(path, kind=KIND)
     with folder.lock():
-        trainer = Trainer(config_of(folder))
-        checkpoint, messages = load_latest(folder.path)
-        for message in messages:
-            report(message)
-        if checkpoint is not None:
-            trainer.restore(checkpoint.tensors, checkpoint.data)
-            prune_checkpoints(folder.path, checkpoint.index)
-        elif messages or folder.config["start"] is not None:
-            raise CheckpointError(f"{path}: no checkpoint to go on from: begin the run again")
-        with Journal(folder.journal_path, report=report) as journal:
-            journal.truncate_after(trainer.progress.updates)
-            records = journal.read()
+        trainer, records = reopen(folder, report)
         return _go_on(trainer, folder, records, on_update, report)
+
+
+def reopen(folder: RunFolder, report: Report = print) -> tuple[Trainer, list[dict[str, Any]]]:
+    """The trainer at its last good checkpoint, and the journal cut back to there.
+
+    Args:
+        folder: of a training run; its lock must be held.
+        report: told what a user should know.
+
+    Raises:
+        CheckpointError: there is nothing to go on from.
+    """
+    trainer = Trainer(config_of(folder))
+    checkpoint, messages = load_latest(folder.path)
+    for message in messages:
+        report(message)
+    if checkpoint is not None:
+        trainer.restore(checkpoint.tensors, checkpoint.data)
+        prune_checkpoints(folder.path, checkpoint.index)
+    elif messages or folder.config["start"] is not None:
+        raise CheckpointError(f"{folder.path}: no checkpoint to go on from: begin the run again")
+    with Journal(folder.journal_path, report=report) as journal:
+        journal.truncate_after(trainer.progress.updates)
+        return trainer, journal.read()
 
 
 def _go_on(
@@ -124,14 +137,14 @@ def _go_on(
     on_update: OnUpdate,
     report: Report,
 ) -> Trainer:
-    _use_one_thread()
+    use_one_thread()
     csv = CsvSink.rebuild(folder.resolve(CSV_NAME), CSV_COLUMNS, records)
     board = TensorBoardSink.rebuild(
         folder.tensorboard_path, TENSORBOARD_TAGS, records, step_key="total_episodes",
         report=report,
     )  # fmt: skip
     if not records:
-        _save(trainer, folder)
+        save(trainer, folder)
     with Journal(folder.journal_path, report=report) as journal, csv, board:
         while not trainer.is_done:
             record = trainer.step()
@@ -141,11 +154,12 @@ def _go_on(
             on_update(record)
             is_due = trainer.progress.updates % trainer.config.checkpoint_every == 0
             if is_due or trainer.is_done:
-                _save(trainer, folder)
+                save(trainer, folder)
     return trainer
 
 
-def _save(trainer: Trainer, folder: RunFolder) -> None:
+def save(trainer: Trainer, folder: RunFolder) -> None:
+    """Write a checkpoint; the run's lock must be held."""
     data = asdict(trainer.progress)
     save_checkpoint(folder.path, trainer.progress.updates, trainer.to_arrays(), data)
 
@@ -164,10 +178,20 @@ def _latest(path: Path) -> tuple[RunFolder, Checkpoint]:
     return folder, checkpoint
 
 
-def _start_from(trainer: Trainer, path: Path) -> dict[str, Any]:
+def start_from(trainer: Trainer, path: Path) -> dict[str, Any]:
     """Warm start; says where from and what it had cost."""
     folder, checkpoint = _latest(path)
     warm_start(trainer.network, checkpoint.tensors, layout_of(config_of(folder)))
+    return origin_of(path)
+
+
+def origin_of(path: Path) -> dict[str, Any]:
+    """Which run a policy is from and what it has cost.
+
+    Raises:
+        CheckpointError: the folder holds no such run, or no checkpoint.
+    """
+    folder, checkpoint = _latest(path)
     earlier = (folder.config.get("start") or {}).get("episodes", 0)
     return {
         "run": folder.path.name,
@@ -177,7 +201,8 @@ def _start_from(trainer: Trainer, path: Path) -> dict[str, Any]:
     }
 
 
-def _use_one_thread() -> None:
+def use_one_thread() -> None:
+    """Let torch use one thread, which is the fastest here."""
     torch.set_num_threads(1)  # more of them only wait for each other at this size
 
 
@@ -187,7 +212,7 @@ def load_network(path: Path) -> tuple[ActorCritic, TrainConfig]:
     Raises:
         CheckpointError: the folder holds no such run.
     """
-    _use_one_thread()
+    use_one_thread()
     folder, checkpoint = _latest(path)
     config = config_of(folder)
     network = make_network(config)

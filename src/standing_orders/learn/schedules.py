@@ -33,19 +33,19 @@ def alignment_weight(config: TrainConfig, episode: int) -> float:
     return config.alignment.weight * _stage(WEIGHT_STAGES, episode)
 
 
-def update_episodes(config: TrainConfig, episode: int, compliance: float) -> int:
-    """Episodes of the next update, never beyond the budget."""
+def update_episodes(config: TrainConfig, remaining: int, compliance: float) -> int:
+    """Episodes of the next update, never beyond those that remain."""
     size = config.update_episodes
     if config.schedules.small_updates and compliance >= SMALL_UPDATES_FROM:
         size = max(1, round(size * SMALL_UPDATES_TIMES))
-    return min(size, config.episodes - episode)
+    return min(size, remaining)
 
 
 def learning_rate(config: TrainConfig, episode: int, compliance: float) -> float:
     """Adam's step size: linear fall over the budget, then compliance steps, if asked for."""
     rate = config.ppo.learning_rate
     if config.ppo.final_learning_rate is not None:
-        done = episode / config.episodes
+        done = min(episode / config.episodes, 1.0)
         rate += done * (config.ppo.final_learning_rate - rate)
     if config.schedules.learning_rate_steps:
         rate *= _stage(LEARNING_RATE_STEPS, compliance)
@@ -64,11 +64,13 @@ def mask_factor(config: TrainConfig, compliance: float) -> float | None:
     return SOFT_MASK_FACTOR if is_on else None
 
 
-def settings(config: TrainConfig, episode: int, compliance: float | None) -> Settings:
-    """All of it for the next update."""
+def settings(
+    config: TrainConfig, episode: int, compliance: float | None, remaining: int
+) -> Settings:
+    """All of it for the next update, of which that many episodes remain to be played."""
     known = 0.0 if compliance is None else compliance
     return Settings(
-        num_episodes=update_episodes(config, episode, known),
+        num_episodes=update_episodes(config, remaining, known),
         weight=alignment_weight(config, episode),
         learning_rate=learning_rate(config, episode, known),
         epochs=epochs(config, known),

@@ -72,6 +72,7 @@ class Progress:
     compliance: float | None = None  # of the last update
     history: list[float] = field(default_factory=list)  # of `compliance`
     stopped: str | None = None  # why, once it has
+    limit: int | None = None  # of `episodes` and `gate_episodes` together; see `Trainer.go_on`
 
 
 class Trainer:
@@ -114,7 +115,27 @@ class Trainer:
 
     def settings(self) -> schedules.Settings:
         """What the next update uses."""
-        return schedules.settings(self.config, self.progress.episodes, self.progress.compliance)
+        progress = self.progress
+        return schedules.settings(
+            self.config, progress.episodes, progress.compliance, self.remaining
+        )
+
+    @property
+    def remaining(self) -> int:
+        """Episodes that may still be played."""
+        progress = self.progress
+        if progress.limit is None:
+            return self.config.episodes - progress.episodes
+        return progress.limit - progress.episodes - progress.gate_episodes
+
+    def go_on(self, limit: int) -> None:
+        """Train beyond a stop, until this many episodes, those of the gate included, are played.
+
+        This replaces the config's budget, which is of training episodes alone.
+        """
+        if self.progress.limit != limit:
+            self.progress.limit = limit
+            self.progress.stopped = None
 
     def play(self, now: schedules.Settings) -> Rollout:
         """Play the episodes of the next update."""
@@ -182,6 +203,8 @@ class Trainer:
             return None
         if (counts.strict_compliance or 0.0) < config.gate.threshold:
             return None
+        if self.progress.limit is not None and self.remaining < config.gate.episodes:
+            return None
         seed = child_seed(config.seed, "gate", self.progress.updates)
         orders = np.full(config.gate.episodes, self.order)
         fresh = collect(
@@ -196,7 +219,7 @@ class Trainer:
         progress = self.progress
         if gate is not None and gate["passed"]:
             progress.stopped = "gate passed"
-        elif progress.episodes >= self.config.episodes:
+        elif self.remaining <= 0:
             progress.stopped = "budget used"
         elif self.config.schedules.plateau_stop and schedules.is_plateau(progress.history):
             progress.stopped = "plateau"

@@ -17,19 +17,18 @@ subtracted. (A negative return times the chance would favour orders that fail.)
 
 import math
 from collections.abc import Collection, Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr  # type: ignore[import-untyped]
 
+from standing_orders.config import BetaSchedule, Strategy
 from standing_orders.errors import ConfigError
 from standing_orders.rules.orders import NUM_ORDERS, PRECEDENCE_BITS
 from standing_orders.search.surrogate import Belief, check_order
 
-Strategy = Literal["ucb", "thompson", "ei", "random", "sweep"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
-BetaSchedule = Literal["constant", "log"]
 BETA_SCHEDULES: tuple[str, ...] = get_args(BetaSchedule)
 
 # (120, 120): Kendall distance of any two orders.

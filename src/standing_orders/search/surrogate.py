@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,11 +37,10 @@ from sklearn.gaussian_process.kernels import (  # type: ignore[import-untyped]
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from standing_orders.cage2.scenario import NUM_UNIT_TYPES
+from standing_orders.config import KernelName
 from standing_orders.errors import ConfigError
 from standing_orders.rules.orders import NUM_ORDERS, PRECEDENCE_BITS, RANKS
 from standing_orders.seeding import check_seed
-
-KernelName = Literal["mallows", "footrule"]
 
 # (120, 20): bit type * 4 + p - 1 is 1 if the type stands at place p or later.
 PLACE_BITS = (RANKS[:, :, None] >= np.arange(1, NUM_UNIT_TYPES)).reshape(NUM_ORDERS, -1)

@@ -1,0 +1,268 @@
+"""A search in its folder: choose, train, evaluate, record, repeat, until the budget is used.
+
+Everything that is known is in the journal and in the policies' own folders; a search that was
+stopped or killed goes on from there, and ends in the same bits as without that.
+"""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from standing_orders.config import SearchConfig
+from standing_orders.errors import CheckpointError, ConfigError
+from standing_orders.learn.run import load_network, origin_of
+from standing_orders.runs.folder import RunFolder
+from standing_orders.runs.journal import Journal
+from standing_orders.search import budget
+from standing_orders.search.engines import Engine, LocalEngine
+from standing_orders.search.mirrors import Mirrors
+from standing_orders.search.state import Record, SearchState
+from standing_orders.search.store import PolicyStore, order_config
+from standing_orders.search.visit import VisitResult, measure
+from standing_orders.seeding import child_seed
+
+KIND = "search"
+Report = Callable[[str], None]
+# Told the state, and the record of an update while a visit runs.
+Watch = Callable[[SearchState, Record | None], None]
+
+
+def search(
+    config: SearchConfig,
+    path: Path,
+    *,
+    base: Path | None = None,
+    engine: Engine | None = None,
+    watch: Watch = lambda *_: None,
+    report: Report = print,
+) -> SearchState:
+    """Begin a search in a new folder and go on until its budget is used.
+
+    Args:
+        config: everything about the search.
+        path: the run folder, new or empty.
+        base: a training run whose policy every order starts from, instead of one trained here;
+            its episodes are not counted.
+        engine: where visits run; in this process if left out.
+        watch: told of every update and every record.
+        report: told what a user should know.
+
+    Raises:
+        ConfigError: the budget does not suffice for the base policy.
+        CheckpointError: the folder or the base cannot be used.
+        NumericsError: a number is not finite.
+        WorkerError: the engine lost its workers.
+    """
+    if base is not None and config.start != "base":
+        raise ConfigError(f"start = {config.start!r}: a base policy is of no use then")
+    budget.for_orders(config, is_base_given=base is not None)
+    given = None if base is None else origin_of(base)
+    folder = RunFolder.create(path, config.model_dump(mode="json") | {"base_run": given}, KIND)
+    with folder.lock():
+        if base is not None:
+            PolicyStore(folder, config, report).import_base(base)
+        return _Search(folder, config, engine or LocalEngine(), watch, report).go_on()
+
+
+def resume_search(
+    path: Path,
+    *,
+    engine: Engine | None = None,
+    watch: Watch = lambda *_: None,
+    report: Report = print,
+) -> SearchState:
+    """Go on with a search that was stopped or killed; its own config holds.
+
+    Raises:
+        CheckpointError: the folder holds no such search, or another process writes it.
+        NumericsError, WorkerError: as in `search`.
+    """
+    folder = RunFolder.open(path, kind=KIND)
+    with folder.lock():
+        search = _Search(folder, config_of(folder), engine or LocalEngine(), watch, report)
+        return search.go_on()
+
+
+def config_of(folder: RunFolder) -> SearchConfig:
+    """The config of a search."""
+    values = {name: value for name, value in folder.config.items() if name != "base_run"}
+    return SearchConfig(**values)
+
+
+class _Search:
+    """A search whose folder is locked."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        config: SearchConfig,
+        engine: Engine,
+        watch: Watch,
+        report: Report,
+    ) -> None:
+        self._folder = folder
+        self._config = config
+        self._engine = engine
+        self._watch = watch
+        self._report = report
+        self._store = PolicyStore(folder, config, report)
+        self._is_base_given = folder.config["base_run"] is not None
+        if config.start == "base" and self._is_base_given and not self._store.base_path.exists():
+            raise CheckpointError(f"{folder.path}: its base policy is missing: begin it again")
+
+    def go_on(self) -> SearchState:
+        """Do what is left to do."""
+        with ExitStack() as stack:
+            self._journal = stack.enter_context(
+                Journal(self._folder.journal_path, report=self._report)
+            )
+            self._state = SearchState(self._config, tuple(self._journal.read()))
+            mirrors = Mirrors(self._folder, self._store, self._state, self._report)
+            self._mirrors = stack.enter_context(mirrors)
+            self._watch(self._state, None)
+            self._train_base()
+            while self._state.final is None:
+                if not self._state.pending and not self._choose_round():
+                    self._finish()
+                    break
+                self._run_pending()
+        return self._state
+
+    def _record(self, record: Record) -> None:
+        self._journal.append(record)
+        self._state = self._state.having(record)
+        self._mirrors.append(self._state, record)
+        self._watch(self._state, None)
+
+    def _update(self, record: Record) -> None:
+        self._watch(self._state, record)
+
+    def _train_base(self) -> None:
+        if self._config.start != "base" or self._is_base_given or self._state.of("base"):
+            return
+        episodes = self._store.train_base(self._update)
+        self._record({"event": "base", "episodes": {"base": episodes}, "total_episodes": episodes})
+
+    def _choose_round(self) -> bool:
+        """Choose the orders to visit together; False if too few episodes are left for any."""
+        reserve = budget.final_reserve(self._config, is_base_given=self._is_base_given)
+        free = self._config.budget - self._state.used - reserve
+        choices: list[Record] = []
+        for _ in range(self._config.parallel):
+            is_first = not self._state.results and not choices
+            allowance = budget.next_allowance(self._config, free, is_first=is_first)
+            if allowance is None:
+                break
+            choices.append(self._choose(choices, allowance))
+            free -= allowance.total
+        for choice in choices:
+            self._record(choice)
+        return bool(choices)
+
+    def _choose(self, earlier: list[Record], allowance: budget.Allowance) -> Record:
+        """The next order; `earlier` are those chosen in this round."""
+        state = self._state
+        iteration = len(state.results) + len(earlier) + 1
+        chosen = state.choose(iteration, [choice["order_id"] for choice in earlier])
+        order = chosen["order_id"]
+        visit = sum(record["order_id"] == order for record in state.results) + 1
+        is_anew = self._config.start == "scratch" and visit > 1
+        policy = f"{order:03d}-{visit}" if is_anew else f"{order:03d}"
+        before = self._store.counters(policy)
+        return {
+            "event": "choice",
+            "iteration": iteration,
+            "round": earlier[0]["iteration"] if earlier else iteration,
+            **chosen,
+            "visit": visit,
+            "policy": policy,
+            **self._start(order, visit),
+            "before": before,
+            "limit": before["episodes"] + before["gate_episodes"] + allowance.training,
+            "evaluation_episodes": allowance.evaluation,
+        }
+
+    def _start(self, order: int, visit: int) -> Record:
+        """Where the policy begins: the kind, and for `nearest` the other order's policy."""
+        kind, nearest = self._config.start, self._state.nearest(order)
+        if visit > 1 and kind != "scratch":
+            return {"start": "own", "start_policy": None}
+        if kind == "nearest" and nearest is not None:
+            return {"start": f"nearest: {nearest['order']}", "start_policy": nearest["policy"]}
+        return {"start": "base" if kind == "base" else "scratch", "start_policy": None}
+
+    def _run_pending(self) -> None:
+        choices = self._state.pending
+        for choice in choices:  # all of them before any is trained: one may start from another
+            self._store.begin(choice["policy"], choice["order_id"], self._start_path(choice))
+        jobs = [
+            (choice["policy"], self._store.task(choice, self._evaluation_seed(choice)))
+            for choice in choices
+        ]
+        results = self._engine.run(jobs, self._store, self._update)
+        for choice, result in zip(choices, results, strict=True):
+            self._record(_result_record(choice, result, self._state.used))
+
+    def _evaluation_seed(self, choice: Record) -> int:
+        """First visits all meet the same attacks, which makes orders easier to compare."""
+        return child_seed(self._config.seed, "evaluation", choice["visit"])
+
+    def _start_path(self, choice: Record) -> Path | None:
+        if choice["start"] == "base":
+            return self._store.base_path
+        return None if choice["start_policy"] is None else self._store.path(choice["start_policy"])
+
+    def _finish(self) -> None:
+        """Score the best policy on fresh episodes, and export it."""
+        best = self._state.ranking()[0]
+        path = self._store.export_best(best["policy"])
+        num_episodes = self._config.budget - self._state.used
+        measured = None
+        if num_episodes > 0:
+            measured = measure(
+                load_network(path)[0],
+                order_config(self._config, best["order_id"]),
+                num_episodes=num_episodes,
+                seed=child_seed(self._config.seed, "final"),
+            )
+        names = ("order_id", "order", "policy", "start", "passed")
+        self._record(
+            {
+                "event": "final",
+                **{name: best[name] for name in names},
+                "episodes": {"final": num_episodes},
+                "measured": measured,
+                "total_episodes": self._state.used + num_episodes,
+            }
+        )
+
+
+def _result_record(choice: Record, result: VisitResult, used: int) -> Record:
+    measured, before, after = result.measured or {}, choice["before"], result.progress
+    passed = bool(measured.get("passed", False))
+    episodes = {
+        "training": after["episodes"] - before["episodes"],
+        "gate": after["gate_episodes"] - before["gate_episodes"],
+        "evaluation": choice["evaluation_episodes"],
+    }
+    names = (
+        "iteration", "round", "order_id", "order", "visit", "policy", "start",
+        "ucb", "mean", "std", "chance",
+    )  # fmt: skip
+    return {
+        "event": "result",
+        **{name: choice[name] for name in names},
+        "passed": passed,
+        "reward": measured.get("return"),
+        "std_error": measured.get("std_error"),
+        "compliance": {
+            name: value
+            for name, value in measured.items()
+            if name not in ("return", "std_error", "passed")
+        },
+        "gp_updated": passed,
+        "stopped": after["stopped"],
+        "updates": [before["updates"], after["updates"]],
+        "episodes": episodes,
+        "total_episodes": used + sum(episodes.values()),
+    }
