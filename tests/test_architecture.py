@@ -12,8 +12,9 @@ PACKAGE = Path(standing_orders.__file__).parent
 LAYERS = (
     {"cli"},
     {"detect_commands"},
+    {"detect_tables"},
     {"command"},
-    {"training_tables"},
+    {"training_tables", "search_tables"},
     {"tables"},
     {"bench", "play", "scoring", "sb3"},
     {"evaluate"},

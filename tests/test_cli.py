@@ -34,7 +34,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert "evaluate" in result.stdout
 
 
-@pytest.mark.parametrize("command", ["train", "evaluate", "play", "parity", "bench"])
+@pytest.mark.parametrize("command", ["search", "train", "evaluate", "play", "parity", "bench"])
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command, "--help") == 0
     assert f"standing-orders {command}" in capsys.readouterr().out
@@ -85,6 +85,10 @@ def test_evaluate_prints_json_with_all_that_repeats_it(capsys: pytest.CaptureFix
         (("train", "--order", "user>first"), "'first' is neither a unit type"),
         (("train", "--order", "user>user>user>user>user"), "must name each of"),
         (("train", "--ppo.learning-rate", "-1"), "learning_rate = -1"),
+        (("search", "--budget", "100"), "budget = 100: must be greater than base.episodes"),
+        (("search", "--acquisition", "guess"), "guess"),
+        (("search", "--start", "own", "--base-run", "runs/none"), "start = 'own'"),
+        (("search", "--address", "127.0.0.1:1"), "only engine = 'ray'"),
         (("play", "--speed", "0"), "speed = 0"),
         (("play", "--policy", "nobody", "--plain"), "'nobody'"),
         (("bench", "disk"), "disk"),
@@ -178,7 +182,35 @@ def test_bench_prints_a_table(
     assert "steps/s" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("preset", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
+def presets(command: str) -> list[Path]:
+    """Presets of a command; those of `train` have no prefix."""
+    names = {path: path.stem.partition("-")[0] for path in sorted(CONFIGS.glob("*.toml"))}
+    prefixes = {"search", "detect"}
+    return [
+        path
+        for path, name in names.items()
+        if name == command or (command == "train" and name not in prefixes)
+    ]
+
+
+@pytest.mark.parametrize("preset", presets("search"), ids=lambda path: path.stem)
+def test_preset_searches_and_its_best_policy_is_scored(
+    preset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(tmp_path / "run")
+    words = ("search", "--config", str(preset), "--run", folder, "--budget", "150")
+    words += ("--update-episodes", "10", "--order-episodes", "20", "--evaluation-episodes", "4")
+    assert run(*words, "--base.episodes", "20", "--gate.episodes", "4") == 0
+    out = capsys.readouterr().out
+    assert "150 of 150" in out
+    assert "its fresh score: -" in out
+    assert run("search", "--resume", "--run", folder) == 0
+    assert capsys.readouterr().out == out
+    words = ("evaluate", "--policy", str(tmp_path / "run" / "best"), "--episodes", "2", "--json")
+    assert run(*words, "--red", "b_line", "--order-episodes", "2") == 0
+
+
+@pytest.mark.parametrize("preset", presets("train"), ids=lambda path: path.stem)
 def test_preset_trains_and_its_policy_is_scored(
     preset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

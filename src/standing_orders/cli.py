@@ -10,7 +10,15 @@ import tyro
 from pydantic import Field
 
 from standing_orders.command import Command, Seed, tell
-from standing_orders.config import GameConfig, RuleSet, SimConfig, TrainConfig, read_toml
+from standing_orders.config import (
+    GameConfig,
+    RuleSet,
+    SearchConfig,
+    SimConfig,
+    TrainConfig,
+    read_toml,
+)
+from standing_orders.detect_commands import CompareTeam, TrainTeam, detect_commands
 from standing_orders.errors import ConfigError, StandingOrdersError
 from standing_orders.version import VERSION
 
@@ -143,6 +151,63 @@ class Train(Command, TrainConfig):
         return 0
 
 
+class Search(Command, SearchConfig):
+    """Find the best of the 120 repair orders, and the policy that follows it.
+
+    Chooses an order by a Gaussian process and UCB, trains a policy until it passes the compliance
+    gate (or its limit is reached), measures it on fresh episodes, and so on until the budget is
+    used. The run folder holds journal.jsonl, gp_sampling_log.csv, leaderboard.csv,
+    training_log.csv, TensorBoard files, a policy for each order visited, and the best one.
+    """
+
+    config: Path | None = Field(
+        None, description="Preset (TOML), such as configs/search.toml; flags come before it."
+    )
+    run_folder: Annotated[Path | None, tyro.conf.arg(name="run")] = Field(
+        None, description="Run folder; runs/search-RED-SEED if left out."
+    )
+    base_run: Path | None = Field(
+        None,
+        description="Training run whose policy every order starts from, instead of training one; "
+        "its episodes are not counted.",
+    )
+    resume: bool = Field(
+        False, description="Go on with the search in --run; its own config holds, flags do not."
+    )
+    engine: Literal["local", "ray"] = Field(
+        "local", description="Where orders are trained: in this process, or on a Ray cluster."
+    )
+    address: str | None = Field(
+        None,
+        description="Ray cluster to use, such as 127.0.0.1:6379; one on this machine if left out.",
+    )
+
+    def run(self) -> int:
+        """Run the command."""
+        from standing_orders.search.engines import open_engine
+        from standing_orders.search.run import resume_search, search
+        from standing_orders.search_tables import print_search, watch_search
+
+        folder = self.run_folder or Path("runs") / f"search-{self.red}-{self.seed}"
+        try:
+            with (
+                open_engine(self.engine, self.address, self.parallel) as engine,
+                watch_search(folder) as watch,
+            ):
+                if self.resume:
+                    state = resume_search(folder, engine=engine, watch=watch, report=tell)
+                else:
+                    state = search(
+                        self.part(SearchConfig), folder, base=self.base_run, engine=engine,
+                        watch=watch, report=tell,
+                    )  # fmt: skip
+        except KeyboardInterrupt:
+            tell(f"stopped; all is saved: standing-orders search --resume --run {folder}")
+            return INTERRUPTED
+        print_search(state, folder)
+        return 0
+
+
 class Play(Command, SimConfig):
     """Watch one episode in the terminal, step by step or at a speed."""
 
@@ -210,26 +275,38 @@ class Bench(Command):
         return 0
 
 
-def _commands(preset: Train) -> Any:
-    """All commands; `preset` gives the defaults of `train`."""
+PRESETS: dict[str, type[Train | Search | TrainTeam | CompareTeam]] = {
+    "train": Train,
+    "search": Search,
+    "detect train": TrainTeam,
+    "detect compare": CompareTeam,
+}
+
+
+def _commands(presets: dict[str, Any]) -> Any:
+    """All commands; `presets` gives the defaults of those that take one."""
     return (
-        Annotated[Train, tyro.conf.subcommand("train", default=preset)]
+        Annotated[Search, tyro.conf.subcommand("search", default=presets["search"])]
+        | Annotated[Train, tyro.conf.subcommand("train", default=presets["train"])]
         | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
         | Annotated[Play, tyro.conf.subcommand("play")]
         | Annotated[Parity, tyro.conf.subcommand("parity")]
         | Annotated[Bench, tyro.conf.subcommand("bench")]
+        | Annotated[detect_commands(presets), tyro.conf.subcommand("detect")]
     )
 
 
-def _preset(words: list[str]) -> Train:
-    """Defaults of `train`: those of the file that --config names, which flags then override."""
-    if words[:1] != ["train"] or "--config" not in words[:-1]:
-        return Train()
-    path = Path(words[words.index("--config") + 1])
-    try:
-        return Train(**read_toml(path), config=path)
-    except ConfigError as err:
-        raise ConfigError(f"{path}: {err}") from err
+def _presets(words: list[str]) -> dict[str, Any]:
+    """Defaults of commands: for the one called, those of the file that --config names."""
+    defaults: dict[str, Any] = {name: model() for name, model in PRESETS.items()}
+    called = next((name for name in PRESETS if words[: name.count(" ") + 1] == name.split()), None)
+    if called and "--config" in words[:-1]:
+        path = Path(words[words.index("--config") + 1])
+        try:
+            defaults[called] = PRESETS[called](**read_toml(path), config=path)
+        except ConfigError as err:
+            raise ConfigError(f"{path}: {err}") from err
+    return defaults
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -240,7 +317,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     try:
         command: Any = tyro.cli(
-            _commands(_preset(words)),
+            _commands(_presets(words)),
             prog="standing-orders",
             description="Cyber-defence agents that follow orders.",
             args=words,

@@ -296,3 +296,7 @@ class SearchConfig(LearnerConfig):
         1, ge=1, le=120, strict=True, description="Orders chosen at once and then run together."
     )
     base: BaseConfig = BaseConfig()
+    alignment: AlignmentConfig = AlignmentConfig(violation_cost=5.0)
+    ppo: PpoConfig = PpoConfig(
+        learning_rate=3e-4, entropy=0.002, focus=True, memory=True, share_penalty=0.2
+    )

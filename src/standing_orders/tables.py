@@ -15,6 +15,11 @@ from standing_orders.evaluate import PERCENTILES, ScoreCard
 _SHOWN_PERCENTILES = (5, 25, 50, 75, 95)
 
 
+def percent(value: float | None) -> str:
+    """A share in per cent; a dash if there is none."""
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
 def wide_console() -> Console:
     """Standard output, wide enough for a table where it is not a terminal."""
     console = Console(highlight=False)

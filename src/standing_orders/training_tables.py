@@ -14,7 +14,7 @@ from rich.table import Table
 from standing_orders.bench import TrainingSpeed
 from standing_orders.learn.obedience import Obedience, summarise
 from standing_orders.rules.orders import describe_order
-from standing_orders.tables import wide_console
+from standing_orders.tables import percent, wide_console
 
 _SHOWN_ORDERS = 6
 
@@ -29,10 +29,6 @@ def print_training_speeds(speeds: Iterable[TrainingSpeed]) -> None:
             f"episodes: {speed.collect_seconds:.1f} s playing, {speed.update_seconds:.1f} s "
             f"learning; last return {speed.last_return:.1f}"
         )
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}"
 
 
 def print_obedience(red: str, measured: Sequence[Obedience]) -> None:
@@ -50,12 +46,12 @@ def print_obedience(red: str, measured: Sequence[Obedience]) -> None:
     for one in worst[:_SHOWN_ORDERS]:
         table.add_row(
             describe_order(one.order),
-            _percent(one.strict.value),
-            f"{_percent(one.strict.low)} to {_percent(one.strict.high)}",
-            _percent(one.contested.value),
-            _percent(one.swapped_contested.value),
-            _percent(one.counts.response_rate),
-            _percent(one.counts.aim),
+            percent(one.strict.value),
+            f"{percent(one.strict.low)} to {percent(one.strict.high)}",
+            percent(one.contested.value),
+            percent(one.swapped_contested.value),
+            percent(one.counts.response_rate),
+            percent(one.counts.aim),
             f"{one.mean_return:.1f} ± {one.std_error:.1f}",
         )
     console = wide_console()
@@ -79,9 +75,9 @@ def watch_training(folder: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
             f"episode {record['total_episodes']}  {speed:.0f}/s  "
             f"environment {reward['environment']:.1f}  alignment {reward['alignment']:.1f}  "
             f"total {reward['total']:.1f}\n"
-            f"  compliance {_percent(kept['compliance'])}  strict {_percent(kept['strict'])}  "
-            f"contested {_percent(kept['contested'])}  response {_percent(kept['response'])}  "
-            f"aim {_percent(kept['aim'])}\n"
+            f"  compliance {percent(kept['compliance'])}  strict {percent(kept['strict'])}  "
+            f"contested {percent(kept['contested'])}  response {percent(kept['response'])}  "
+            f"aim {percent(kept['aim'])}\n"
             f"  policy {loss['policy_loss']:.4f}  value {loss['value_loss']:.4f}  "
             f"entropy {loss['entropy']:.2f}  KL {loss['kl']:.4f}  distinct {loss['num_rows']}"
         )

@@ -49,7 +49,7 @@ class RayEngine:
     """A Ray cluster; a visit whose worker is lost begins again elsewhere.
 
     Args:
-        ray: the module, connected to a cluster; see `ray_engine`.
+        ray: the module, connected to a cluster; see `open_engine`.
     """
 
     def __init__(self, ray: Any) -> None:
@@ -87,18 +87,24 @@ def _play_remotely(task: VisitTask) -> VisitResult:
 
 
 @contextmanager
-def ray_engine(address: str | None, num_workers: int) -> Iterator[RayEngine]:
-    """Connect to a cluster, or start one on this machine that only this machine can reach.
+def open_engine(name: str, address: str | None, num_workers: int) -> Iterator[Engine]:
+    """Where visits run, by name: `local`, or `ray` for a cluster.
 
     Args:
+        name: of the engine.
         address: of an existing cluster, such as 127.0.0.1:6379; without it a local one is started
             and stopped.
-        num_workers: of a local cluster.
+        num_workers: of a cluster that is started.
 
     Raises:
-        ConfigError: Ray is not installed.
+        ConfigError: Ray is not installed, or an address is given to the local engine.
         WorkerError: the cluster does not answer.
     """
+    if name == "local":
+        if address is not None:
+            raise ConfigError(f"address = {address!r}: only engine = 'ray' has one")
+        yield LocalEngine()
+        return
     try:
         ray = import_module("ray")
     except ImportError as err:

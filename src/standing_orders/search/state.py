@@ -6,13 +6,13 @@ iterations, and at last `final`.
 """
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.config import SearchConfig
+from standing_orders.config import KernelName, SearchConfig
 from standing_orders.rules.orders import describe_order, kendall_distance
 from standing_orders.search.acquisition import beta_at, choose
 from standing_orders.search.surrogate import (
@@ -25,6 +25,12 @@ from standing_orders.search.surrogate import (
 from standing_orders.seeding import child_seed
 
 Record = dict[str, Any]
+
+
+@lru_cache(maxsize=4)
+def _fit(observations: tuple[Observation, ...], kernel: KernelName, seed: int) -> Belief:
+    """States between two results believe the same."""
+    return fit_surrogate(observations, kernel=kernel, seed=seed).joint
 
 
 @dataclass(frozen=True)
@@ -78,13 +84,13 @@ class SearchState:
 
         The return of a policy that does not follow its order says nothing about the order.
         """
-        observations = [
+        observations = tuple(
             Observation(record["order_id"], record["reward"], record["std_error"])
             for record in self.results
             if record["gp_updated"]
-        ]
+        )
         seed = child_seed(self.config.seed, "fit", len(self.results))
-        return fit_surrogate(observations, kernel=self.config.kernel, seed=seed).joint
+        return _fit(observations, self.config.kernel, seed)
 
     @cached_property
     def pass_chance(self) -> NDArray[np.float64]:  # (120,)

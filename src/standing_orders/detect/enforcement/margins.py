@@ -1,0 +1,64 @@
+"""Exact robustness of many traces of different lengths at once, without padding.
+
+As `rules.stl.robustness` of each trace by itself: windows are cut at its own two ends.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from standing_orders.detect.enforcement.streams import Traces
+from standing_orders.rules.stl.robustness import checked_margin
+from standing_orders.rules.stl.semantics import Algebra, Atom, evaluate
+from standing_orders.rules.stl.syntax import Formula
+
+Floats = NDArray[np.float64]
+
+
+def trace_robustness(
+    formula: Formula,
+    signals: Mapping[str, Floats],  # each (num_events,)
+    traces: Traces,
+) -> Floats:  # (num_events,)
+    """Margin by which a formula holds at every event of every trace.
+
+    Raises:
+        ConfigError: an arithmetic expression overflows or divides by zero.
+    """
+    if not traces.num_events:
+        return np.zeros(0)
+    return evaluate(formula, _EndToEnd(signals, traces))
+
+
+class _EndToEnd(Algebra[Floats]):
+    """Traces laid end to end; no value crosses from one into another."""
+
+    def __init__(self, signals: Mapping[str, Floats], traces: Traces) -> None:
+        self._signals = signals
+        self._place = traces.place
+        self._mirror = traces.first + traces.last - np.arange(traces.num_events)
+        self.num_steps = int(self._place.max()) + 1
+
+    def atom(self, formula: Atom) -> Floats:
+        return np.broadcast_to(checked_margin(formula, self._signals), self._place.shape)
+
+    def negate(self, values: Floats) -> Floats:
+        return -values
+
+    def larger(self, first: Floats, second: Floats) -> Floats:
+        return np.maximum(first, second)
+
+    def smaller(self, first: Floats, second: Floats) -> Floats:
+        return np.minimum(first, second)
+
+    def delay(self, values: Floats, steps: int, fill: float) -> Floats:
+        if steps == 0:
+            return values
+        late = np.full(values.shape, fill)
+        late[steps:] = values[:-steps]
+        return np.where(self._place < steps, fill, late)
+
+    def reverse(self, values: Floats) -> Floats:
+        mirrored: Floats = values[self._mirror]
+        return mirrored

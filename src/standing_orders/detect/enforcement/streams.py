@@ -1,0 +1,182 @@
+"""What the team did, as arrays over steps and streams, and its events laid out trace by trace."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from standing_orders.detect.actions import NUM_ACTIONS
+from standing_orders.errors import ConfigError
+
+Scope = Literal["session", "stream"]
+Kind = TypeVar("Kind", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False)
+class Streams:
+    """Decisions on streams of events that run side by side; a stream is one session or several.
+
+    Args:
+        actions: what was decided about each event.
+        is_threat: the truth about each event.
+        is_valid: where there is an event; everywhere if None. The others are passed over, so that
+            sessions of different lengths may share a batch.
+        is_last: the last event of each session. A session also ends where `is_valid` does.
+        suspicion: what the team itself believed before it decided, from 0 to 1.
+        is_over: whether the streams end with the last step. If not, obligations that are still
+            open there get no verdict.
+        num_before: first steps that are only there for what the rules remember of them: a verdict
+            that came with one of them has been given before. See `RuleBook.memory`.
+
+    Raises:
+        ConfigError: shapes that differ, an action out of range, a suspicion not from 0 to 1.
+
+    Example:
+        >>> streams = Streams(np.array([[0], [2]]), np.array([[False], [True]]))
+        >>> streams.shape
+        (2, 1)
+    """
+
+    actions: NDArray[np.integer[Any]]  # (steps, num_streams)
+    is_threat: NDArray[np.bool_]  # (steps, num_streams)
+    is_valid: NDArray[np.bool_] | None = None  # (steps, num_streams)
+    is_last: NDArray[np.bool_] | None = None  # (steps, num_streams)
+    suspicion: NDArray[np.floating[Any]] | None = None  # (steps, num_streams)
+    is_over: bool = True
+    num_before: int = 0
+
+    def __post_init__(self) -> None:
+        if self.actions.ndim != 2:
+            raise ConfigError(f"actions: shape {self.actions.shape}: must be (steps, num_streams)")
+        for name in ("is_threat", "is_valid", "is_last", "suspicion"):
+            array = getattr(self, name)
+            if array is not None and array.shape != self.shape:
+                raise ConfigError(f"{name}: shape {array.shape}: must be that of actions, "
+                                  f"{self.shape}")  # fmt: skip
+        check_actions(self.actions[self.valid])
+        if self.suspicion is not None:
+            check_suspicion(self.suspicion[self.valid])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(steps, num_streams)."""
+        return self.actions.shape
+
+    @property
+    def valid(self) -> NDArray[np.bool_]:  # (steps, num_streams)
+        """Where there is an event."""
+        return np.ones(self.shape, dtype=np.bool_) if self.is_valid is None else self.is_valid
+
+    @classmethod
+    def from_sessions(
+        cls,
+        actions: NDArray[np.integer[Any]],  # (num_events,)
+        is_threat: NDArray[np.bool_],  # (num_events,)
+        starts: NDArray[np.int64],  # (num_sessions + 1,)
+        *,
+        suspicion: NDArray[np.floating[Any]] | None = None,  # (num_events,)
+        is_valid: NDArray[np.bool_] | None = None,  # (num_events,)
+    ) -> Self:
+        """One stream of whole sessions, one after the other, as `Events` holds them.
+
+        Example:
+            >>> sessions = Streams.from_sessions(
+            ...     np.array([0, 2, 0]), np.array([True, True, False]), np.array([0, 2, 3]))
+            >>> sessions.is_last[:, 0].tolist()
+            [False, True, True]
+        """
+        is_last = np.zeros(len(actions), dtype=np.bool_)
+        is_last[starts[1:][np.diff(starts) > 0] - 1] = True
+        return cls(
+            actions[:, None],
+            is_threat[:, None],
+            is_valid=None if is_valid is None else is_valid[:, None],
+            is_last=is_last[:, None],
+            suspicion=None if suspicion is None else suspicion[:, None],
+        )
+
+
+def check_actions(actions: NDArray[np.integer[Any]]) -> None:
+    """Refuse what is not an action.
+
+    Raises:
+        ConfigError: an action is out of range, or not a whole number.
+    """
+    if not np.issubdtype(actions.dtype, np.integer):
+        raise ConfigError(f"actions: {actions.dtype}: must be whole numbers")
+    if actions.size and not (actions.min() >= 0 and actions.max() < NUM_ACTIONS):
+        seen = actions[(actions < 0) | (actions >= NUM_ACTIONS)][0]
+        raise ConfigError(f"actions: {seen}: must be from 0 to {NUM_ACTIONS - 1}")
+
+
+def check_suspicion(suspicion: NDArray[np.floating[Any]]) -> None:
+    """Refuse what is not a share.
+
+    Raises:
+        ConfigError: a value is not from 0 to 1.
+    """
+    is_bad = ~((suspicion >= 0) & (suspicion <= 1))
+    if is_bad.any():
+        raise ConfigError(f"suspicion: {suspicion[is_bad][0]}: must be from 0 to 1")
+
+
+@dataclass(frozen=True, eq=False)
+class Traces:
+    """The events of streams in one row, trace after trace, without the gaps.
+
+    A trace is a session, or all that a stream has: that depends on the scope.
+    """
+
+    rows: NDArray[np.int64]  # (num_events,): step of each event
+    columns: NDArray[np.int64]  # (num_events,): its stream
+    first: NDArray[np.int64]  # (num_events,): index of the first event of its trace
+    last: NDArray[np.int64]  # (num_events,): index of the last one
+    is_open: NDArray[np.bool_]  # (num_events,): the trace may go on beyond what is known
+    shape: tuple[int, ...]  # (steps, num_streams)
+
+    @property
+    def num_events(self) -> int:
+        """Events of all traces."""
+        return len(self.rows)
+
+    @property
+    def place(self) -> NDArray[np.int64]:  # (num_events,)
+        """How many events of its trace come before each event."""
+        return np.arange(self.num_events) - self.first
+
+    def take(self, values: NDArray[Kind]) -> NDArray[Kind]:  # (steps, num_streams) -> (num_events,)
+        """Values of the events."""
+        return values[self.rows, self.columns]
+
+    def put(self, values: NDArray[Kind]) -> NDArray[Kind]:  # (num_events,) -> (steps, num_streams)
+        """Values at the places of the events, 0 elsewhere."""
+        array = np.zeros(self.shape, dtype=values.dtype)
+        array[self.rows, self.columns] = values
+        return array
+
+
+def lay_out(streams: Streams, scope: Scope) -> Traces:
+    """Find the traces.
+
+    Example:
+        >>> valid = np.array([[1, 1], [1, 0]], dtype=bool)
+        >>> traces = lay_out(Streams(np.zeros((2, 2), int), valid, is_valid=valid), "session")
+        >>> traces.rows.tolist(), traces.columns.tolist(), traces.place.tolist()
+        ([0, 1, 0], [0, 0, 1], [0, 1, 0])
+    """
+    columns, rows = np.nonzero(streams.valid.T)
+    is_first = np.diff(columns, prepend=-1) != 0
+    if scope == "session":
+        is_first |= np.diff(rows, prepend=-1) != 1  # a gap
+        if streams.is_last is not None:
+            is_first[1:] |= streams.is_last[rows[:-1], columns[:-1]]
+    begins = np.flatnonzero(is_first)
+    trace = np.cumsum(is_first) - 1
+    ends = np.append(begins, len(rows))[1:] - 1
+    is_open = np.full(len(ends), not streams.is_over)
+    if scope == "session":
+        is_open &= rows[ends] == streams.shape[0] - 1
+        if streams.is_last is not None:
+            is_open &= ~streams.is_last[rows[ends], columns[ends]]
+    return Traces(rows, columns, begins[trace], ends[trace], is_open[trace], streams.shape)

@@ -1,0 +1,241 @@
+"""The loop of a search, with visits that are made up."""
+
+import csv
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from standing_orders.config import SearchConfig, TrainConfig
+from standing_orders.errors import CheckpointError, ConfigError
+from standing_orders.learn.run import load_network, train
+from standing_orders.rules.orders import kendall_distance, parse_order
+from standing_orders.search.run import resume_search, search
+from standing_orders.search.state import SearchState
+from tests.search.conftest import CrashError, MadeUpEngine
+
+FILES = ("journal.jsonl", "gp_sampling_log.csv", "leaderboard.csv", "training_log.csv")
+
+
+def quiet(_: str) -> None:
+    """Tell nobody."""
+
+
+def content(path: Path) -> dict[str, bytes]:
+    """Everything that must be the same however often the search was interrupted."""
+    return {name: (path / name).read_bytes() for name in FILES}
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def changed(config: SearchConfig, **values: Any) -> SearchConfig:
+    return SearchConfig(**(config.model_dump() | values))
+
+
+def run(config: SearchConfig, path: Path, engine: MadeUpEngine | None = None) -> SearchState:
+    return search(config, path, engine=engine or MadeUpEngine(), report=quiet)
+
+
+@settings(
+    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    budget=st.integers(1, 300),
+    limit=st.integers(1, 60),
+    evaluation=st.integers(2, 20),
+    final=st.integers(2, 60),
+    parallel=st.integers(1, 4),
+    crashes=st.lists(st.integers(1, 3), max_size=3),
+)
+def test_episodes_sum_to_the_budget_whatever_happens(
+    tmp_path_factory: pytest.TempPathFactory,
+    quick: SearchConfig,
+    budget: int,
+    limit: int,
+    evaluation: int,
+    final: int,
+    parallel: int,
+    crashes: list[int],
+) -> None:
+    config = changed(
+        quick, budget=budget, order_episodes=limit, evaluation_episodes=evaluation,
+        final_episodes=final, parallel=parallel,
+    )  # fmt: skip
+    path = tmp_path_factory.mktemp("search") / "run"
+    whole = tmp_path_factory.mktemp("search") / "whole"
+    run(config, whole)
+    try:
+        run(config, path, MadeUpEngine(crash_at=crashes[0] if crashes else None))
+    except CrashError:
+        for crash_at in [*crashes[1:], None]:
+            try:
+                resume_search(path, engine=MadeUpEngine(crash_at=crash_at), report=quiet)
+            except CrashError:
+                continue
+    journal = [json.loads(line) for line in (path / "journal.jsonl").read_text().splitlines()]
+    assert sum(sum(one.get("episodes", {}).values()) for one in journal) == budget
+    assert journal[-1]["event"] == "final"
+    assert content(path) == content(whole)
+
+
+def test_a_failing_order_is_not_picked_again_while_others_are_left(
+    quick: SearchConfig, tmp_path: Path
+) -> None:
+    failing = frozenset(range(0, 120, 3))
+    config = changed(quick, budget=900)
+    state = run(config, tmp_path / "run", MadeUpEngine(failing))
+    visited = [record["order_id"] for record in state.results]
+    assert len(visited) == len(set(visited))
+    assert any(order in failing for order in visited)
+    assert not any(record["gp_updated"] for record in state.results if not record["passed"])
+
+
+def test_a_failing_order_is_never_picked_twice_in_a_row_unless_continued(
+    quick: SearchConfig, tmp_path: Path
+) -> None:
+    config = changed(quick, budget=500, max_visits=None)
+    everything = frozenset(range(120))
+    state = run(config, tmp_path / "run", MadeUpEngine(everything))
+    visited = [record["order_id"] for record in state.results]
+    assert all(a != b for a, b in pairwise(visited))
+    assert state.final is not None
+    assert not state.final["passed"]
+
+
+def test_the_best_order_is_found_and_its_policy_exported(
+    quick: SearchConfig, tmp_path: Path
+) -> None:
+    state = run(changed(quick, budget=700), tmp_path / "run")
+    assert state.final is not None
+    assert state.final["order_id"] < 12  # return falls by 0.1 an order, the noise is 1
+    _, config = load_network(tmp_path / "run" / "best")
+    assert config.order == state.final["order"]
+    board = rows(tmp_path / "run" / "leaderboard.csv")
+    assert board[0]["Order"] == state.final["order"]
+    means = [float(row["Posterior_Mean"]) for row in board]
+    assert means == sorted(means, reverse=True)
+
+
+def test_the_sampling_log_has_the_agreed_columns(quick: SearchConfig, tmp_path: Path) -> None:
+    state = run(quick, tmp_path / "run")
+    lines = (tmp_path / "run" / "gp_sampling_log.csv").read_text().splitlines()
+    assert lines[0].startswith(
+        "Iteration,Workflow,UCB_Score,Reward,Final_Compliance,Episodes_Trained,GP_Updated,"
+        "Mean,Std,Pass_Chance,Start,"
+    )
+    assert len(lines) == 1 + len(state.results)
+    for row in rows(tmp_path / "run" / "gp_sampling_log.csv"):
+        assert float(row["UCB_Score"]) > float(row["Mean"])
+        assert row["Start"] == "scratch"
+
+
+def test_the_training_log_counts_the_episodes_of_the_whole_search(
+    quick: SearchConfig, tmp_path: Path
+) -> None:
+    state = run(quick, tmp_path / "run")
+    log = rows(tmp_path / "run" / "training_log.csv")
+    assert len(log) == len(state.results)
+    assert [int(row["Iteration"]) for row in log] == list(range(1, len(log) + 1))
+    for row, record in zip(log, state.results, strict=True):
+        expected = record["total_episodes"] - record["episodes"]["evaluation"]
+        assert int(row["Total_Episodes_Sampled"]) == expected
+
+
+def test_orders_chosen_together_are_different_and_equal_those_run_one_by_one(
+    quick: SearchConfig, tmp_path: Path
+) -> None:
+    state = run(changed(quick, parallel=3), tmp_path / "run")
+    rounds: dict[int, list[int]] = {}
+    for record in state.results:
+        rounds.setdefault(record["round"], []).append(record["order_id"])
+    assert max(map(len, rounds.values())) == 3
+    assert all(len(set(orders)) == len(orders) for orders in rounds.values())
+    assert [record["iteration"] for record in state.results] == list(
+        range(1, len(state.results) + 1)
+    )
+
+
+def test_a_rechosen_order_goes_on_with_its_own_policy(quick: SearchConfig, tmp_path: Path) -> None:
+    config = changed(quick, max_visits=None, spread=1, acquisition="ei", budget=600)
+    engine = MadeUpEngine(frozenset(range(1, 120)))
+    state = run(config, tmp_path / "run", engine)
+    again = [record for record in state.results if record["visit"] > 1]
+    assert again
+    for record in again:
+        assert record["start"] == "own"
+        assert record["updates"] == [record["visit"] - 1, record["visit"]]
+
+
+def test_from_scratch_a_rechosen_order_begins_anew(quick: SearchConfig, tmp_path: Path) -> None:
+    config = changed(
+        quick, start="scratch", max_visits=None, spread=1, acquisition="ei", budget=600
+    )
+    state = run(config, tmp_path / "run", MadeUpEngine(frozenset(range(1, 120))))
+    again = [record for record in state.results if record["visit"] > 1]
+    assert again
+    for record in again:
+        assert record["start"] == "scratch"
+        assert record["updates"] == [0, 1]
+        assert record["policy"] == f"{record['order_id']:03d}-{record['visit']}"
+
+
+def test_nearest_starts_from_the_nearest_trained_order(quick: SearchConfig, tmp_path: Path) -> None:
+    state = run(changed(quick, start="nearest"), tmp_path / "run")
+    assert state.results[0]["start"] == "scratch"
+    for i, record in enumerate(state.results[1:], start=1):
+        kind, _, other = record["start"].partition(": ")
+        distances = [
+            kendall_distance(record["order_id"], one["order_id"]) for one in state.results[:i]
+        ]
+        assert kind == "nearest"
+        assert kendall_distance(record["order_id"], parse_order(other)) == min(distances)
+
+
+def test_all_orders_start_from_one_base_policy(quick: SearchConfig, tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    train(TrainConfig(episodes=10, update_episodes=10, ppo={"hidden": (2,)}), base, report=quiet)
+    engine = MadeUpEngine()
+    config = changed(quick, start="base")
+    state = search(config, tmp_path / "run", base=base, engine=engine, report=quiet)
+    assert {record["start"] for record in state.results} == {"base"}
+    assert state.used == config.budget
+    first = engine.tasks[0].arrays
+    network = {name for name in first if name.startswith("network.")}
+    for task in engine.tasks[1:]:
+        assert all((task.arrays[name] == first[name]).all() for name in network)
+
+
+def test_a_sweep_visits_all_orders_in_turn(quick: SearchConfig, tmp_path: Path) -> None:
+    state = run(changed(quick, acquisition="sweep"), tmp_path / "run")
+    visited = [record["order_id"] for record in state.results]
+    assert visited == list(range(len(visited)))
+    assert len(visited) > 5
+
+
+def test_a_base_run_is_of_no_use_for_other_starts(quick: SearchConfig, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="start = 'own': a base policy is of no use"):
+        search(quick, tmp_path / "run", base=tmp_path, engine=MadeUpEngine(), report=quiet)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_with_a_search_is_not_overwritten(quick: SearchConfig, tmp_path: Path) -> None:
+    run(quick, tmp_path / "run")
+    before = content(tmp_path / "run")
+    with pytest.raises(CheckpointError, match="--resume"):
+        run(quick, tmp_path / "run")
+    assert content(tmp_path / "run") == before
+
+
+def test_resuming_a_finished_search_changes_nothing(quick: SearchConfig, tmp_path: Path) -> None:
+    run(quick, tmp_path / "run")
+    before = content(tmp_path / "run")
+    state = resume_search(tmp_path / "run", engine=MadeUpEngine(crash_at=1), report=quiet)
+    assert state.final is not None
+    assert content(tmp_path / "run") == before
