@@ -4,12 +4,11 @@ READY := .venv/.ready
 
 .PHONY: demo test test-all bench lint clean
 
-demo: $(READY)  ## play the scripted defenders, print their score cards
-	@echo "One episode, its last step:"
-	@$(BIN)/standing-orders play --plain --policy heuristic --seed 1 | tail -n 22
-	@for policy in sleep random react_remove react_restore heuristic; do \
-		$(BIN)/standing-orders evaluate --policy $$policy --episodes 1000 || exit 1; \
-	done
+DEMO := runs/demo
+
+demo: $(READY)  ## search the 120 orders with a small budget: a few minutes
+	$(BIN)/standing-orders search --config configs/search.toml --budget 30000 \
+		--base.episodes 20000 --run $(DEMO) $(if $(wildcard $(DEMO)/run.json),--resume)
 
 test: $(READY) lint  ## lint and the default tests: what CI runs
 	$(BIN)/python -m pytest -m "not slow"

@@ -2,6 +2,7 @@
 
 python benchmarks/search.py synthetic   # landscapes with a known best order
 python benchmarks/search.py oracle      # the restore oracle, which sees the true state
+python benchmarks/search.py learned     # learned policies, from the tables of benchmarks/truth
 
 An evaluation is noisy; a seed fixes landscape, noise and choices. *Found* regret is that of the
 best order visited so far, *named* regret that of the order the search would name: by ucb the
@@ -9,8 +10,10 @@ visited one with the highest posterior mean, by random choice the one with the h
 value. Both are measured on the true values.
 """
 
+import csv
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
@@ -19,7 +22,7 @@ from numpy.typing import NDArray
 
 from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.config import BetaSchedule, KernelName, SimConfig, Strategy
-from standing_orders.rules.orders import NUM_ORDERS, PRECEDENCE_BITS, describe_order
+from standing_orders.rules.orders import NUM_ORDERS, PRECEDENCE_BITS, describe_order, parse_order
 from standing_orders.search.acquisition import choose
 from standing_orders.search.oracle import oracle_returns
 from standing_orders.search.surrogate import Observation, Surrogate, fit_surrogate
@@ -29,6 +32,8 @@ NOISE = 0.1  # standard error of an evaluation of a synthetic landscape, whose r
 RUGGEDNESS = 0.2  # standard deviation of an order's own part, before the range is made 1
 ORACLE_EPISODES = 2_000
 EVALUATION_EPISODES = 200
+TRUTH = Path(__file__).parent / "truth"  # leaderboards of sweeps over all orders
+LEARNED_SEEDS = 10
 SETTINGS = {
     "b_line, head_start 20": SimConfig(red="b_line", head_start=20),
     "meander, head_start 30, red_tempo 2": SimConfig(red="meander", head_start=30, red_tempo=2),
@@ -118,7 +123,7 @@ def run_trial(
         )  # fmt: skip
         observations.append(landscape.evaluate(order, rng))
         visited.append(order)
-        if strategy == "random":
+        if strategy in ("random", "sweep"):
             named.append(max(observations, key=lambda one: one.value).order)
             continue
         known = None if is_refit_due(t) else surrogate.hyperparameters
@@ -133,7 +138,7 @@ def run_trial(
 class Task:
     """What to measure."""
 
-    what: tyro.conf.Positional[Literal["synthetic", "oracle"]]
+    what: tyro.conf.Positional[Literal["synthetic", "oracle", "learned"]]
     num_seeds: int = 100
     first_seed: int = 0
     schedule: BetaSchedule = "log"
@@ -247,6 +252,89 @@ def run_oracle(task: Task) -> None:
     )
 
 
+@dataclass(frozen=True)
+class Sweep:
+    """What learned policies reach: the leaderboard of a sweep, sorted by order."""
+
+    name: str
+    mean: NDArray[np.float64]  # (120,)
+    std_error: NDArray[np.float64]  # (120,)
+    num_episodes: int
+    has_passed: NDArray[np.bool_]  # (120,)
+    strict: NDArray[np.float64]  # (120,)
+    contested: NDArray[np.float64]  # (120,)
+
+    @property
+    def tied(self) -> NDArray[np.bool_]:  # (120,)
+        """Orders within 2 standard errors of the best."""
+        best = int(self.mean.argmax())
+        return np.asarray(self.mean >= self.mean[best] - 2 * self.std_error[best])
+
+    def landscape(self) -> Landscape:
+        """Truth is the sweep's mean; an evaluation has the error of fewer episodes."""
+        errors = self.std_error * (self.num_episodes / EVALUATION_EPISODES) ** 0.5
+
+        def evaluate(order: int, rng: np.random.Generator) -> Observation:
+            value = self.mean[order] + errors[order] * rng.standard_normal()
+            return Observation(order, float(value), float(errors[order]))
+
+        return Landscape(self.mean, evaluate)
+
+
+def read_sweep(path: Path) -> Sweep:
+    """Read the leaderboard of a sweep."""
+    with path.open(encoding="utf-8") as file:
+        rows = sorted(csv.DictReader(file), key=lambda row: parse_order(row["Order"]))
+    if len(rows) != NUM_ORDERS:
+        raise ValueError(f"{path}: has {len(rows)} orders: must have {NUM_ORDERS}")
+    columns = ("Return", "Std_Error", "Strict_Compliance", "Contested_Compliance")
+    mean, error, strict, contested = (
+        np.array([float(row[name] or "nan") for row in rows]) for name in columns
+    )
+    return Sweep(
+        path.stem, mean, error, int(rows[0]["Evaluation_Episodes"]),
+        np.array([row["Passed"] == "True" for row in rows]), strict, contested,
+    )  # fmt: skip
+
+
+def run_learned(task: Task) -> None:
+    """Spread of what learned policies reach; regret of a search over them."""
+    budgets = (10, 20, 40)
+    sweeps = [read_sweep(path) for path in sorted(TRUTH.glob("*.csv"))]
+    header(
+        "sweep", "passed", "best", "worst", "std error", "tied for best", "lowest strict",
+        "mean contested", "a best order",
+    )  # fmt: skip
+    for sweep in sweeps:
+        best = int(sweep.mean.argmax())
+        row(
+            sweep.name, f"{sweep.has_passed.sum()} of {NUM_ORDERS}", f"{sweep.mean.max():.2f}",
+            f"{sweep.mean.min():.2f}", f"{sweep.std_error[best]:.2f}", sweep.tied.sum(),
+            f"{sweep.strict.min():.3f}", f"{np.nanmean(sweep.contested):.3f}", describe_order(best),
+        )  # fmt: skip
+    print(f"\nn = {sweeps[0].num_episodes} fresh episodes an order.\n")
+    header(
+        "sweep", "strategy", *(f"best class in {budget}" for budget in budgets),
+        *(f"regret {budget} (found / named)" for budget in budgets),
+    )  # fmt: skip
+    seeds = task.seeds[:LEARNED_SEEDS]
+    strategies: tuple[Strategy, ...] = (*task.strategies, "sweep")
+    for sweep in sweeps:
+        land = sweep.landscape()
+        for strategy in strategies:
+            trials = [task.search(land, strategy, max(budgets), seed) for seed in seeds]
+            first = np.array([trial.first_visit(sweep.tied) for trial in trials])
+            row(
+                sweep.name, strategy, *((first <= budget).sum() for budget in budgets),
+                *(show(mean_regrets([land] * len(seeds), trials, budget), digits=2)
+                  for budget in budgets),
+            )  # fmt: skip
+    print(
+        f"\nn = {len(seeds)} seeds ({seeds[0]} to {seeds[-1]}); counts are seeds; an evaluation "
+        f"has the error of {EVALUATION_EPISODES} episodes."
+    )
+
+
 def show(regrets: tuple[float, float], *, digits: int) -> str:
     """Found and named regret in one cell."""
     return " / ".join(f"{regret:.{digits}f}" for regret in regrets)
@@ -263,7 +351,11 @@ def header(*cells: str) -> None:
     row(*("---" for _ in cells))
 
 
-COMMANDS: dict[str, Callable[[Task], None]] = {"synthetic": run_synthetic, "oracle": run_oracle}
+COMMANDS: dict[str, Callable[[Task], None]] = {
+    "synthetic": run_synthetic,
+    "oracle": run_oracle,
+    "learned": run_learned,
+}
 
 
 def main(task: Annotated[Task, tyro.conf.arg(name="")]) -> None:

@@ -1,6 +1,7 @@
 """A search survives being killed, on one machine and on a cluster, and ends in the same bits."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -119,6 +120,7 @@ def test_an_evaluation_is_not_the_batch_that_crossed_the_line(whole: Path) -> No
 @pytest.fixture
 def two_nodes() -> Iterator[Any]:
     """A head without workers and two machines with one each, on loopback."""
+    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # stay on loopback
     pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 

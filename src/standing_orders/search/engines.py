@@ -3,6 +3,7 @@
 The result of a visit depends on its task alone, so both engines give the same ones.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -15,6 +16,8 @@ from standing_orders.search.visit import VisitResult, VisitTask, play_visit
 
 OnUpdate = Callable[[dict[str, Any]], None]
 Job = tuple[str, VisitTask]  # name of the policy, what to do with it
+# Nothing is sent anywhere, and only the loopback interface is listened on.
+_CLUSTER_OF_OUR_OWN = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 _RETRIES = 5  # of a visit whose worker or machine is lost
 
 
@@ -105,6 +108,8 @@ def open_engine(name: str, address: str | None, num_workers: int) -> Iterator[En
             raise ConfigError(f"address = {address!r}: only engine = 'ray' has one")
         yield LocalEngine()
         return
+    if address is None:  # read by Ray as it is imported
+        os.environ.update(_CLUSTER_OF_OUR_OWN)
     try:
         ray = import_module("ray")
     except ImportError as err:
@@ -112,7 +117,6 @@ def open_engine(name: str, address: str | None, num_workers: int) -> Iterator[En
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     if address is None:
         options |= {"num_cpus": num_workers, "include_dashboard": False}
-        options |= {"_node_ip_address": "127.0.0.1"}
     else:
         options |= {"address": address}
     try:

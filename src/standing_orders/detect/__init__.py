@@ -1,0 +1,1 @@
+"""The detection team: data, agents with their own views, temporal rules, votes."""

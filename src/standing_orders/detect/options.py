@@ -1,0 +1,153 @@
+"""What to read, what the label is and how to split: one flat model, so that it makes good flags."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from standing_orders.config import Config
+
+Format = Literal["table", "nsl-kdd", "unsw-nb15", "unsw-nb15-stream", "adfa-ld", "darpa-trace-e5"]
+
+
+class DataConfig(Config):
+    """The events: from files, or a synthetic stream of sessions without any."""
+
+    data: tuple[Path, ...] = Field(
+        (),
+        description="CSV, CSV.gz or Parquet files, or the folder of a named format. Without any: a "
+        "synthetic stream of sessions, one in eleven an intrusion of several steps.",
+    )
+    test_data: tuple[Path, ...] = Field(
+        (), description="Files that are the test part. Without any it is split off from the data."
+    )
+    format: Format = Field(
+        "table",
+        description="'table': any file with a label column. The others know the public data set of "
+        "that name and fill in every option left alone.",
+    )
+    label: str | None = Field(None, description="Column that says whether an event is a threat.")
+    threats: tuple[str, ...] = Field(
+        (), description="Label values that are threats, if the label is not 0/1 or yes/no."
+    )
+    benign: tuple[str, ...] = Field(
+        (), description="Label values that are benign; every other one is a threat."
+    )
+    attack: str | None = Field(
+        None, description="Column that names the attack, for recall by attack; never an input."
+    )
+    session: str | None = Field(
+        None,
+        description="Column that says which events belong together (a user, a connection): they "
+        "are judged in order and never cut across parts. An attack lasts from the first to the "
+        "last threat event of its session.",
+    )
+    trace: str | None = Field(
+        None,
+        description="Column with a whole trace in each row (a list, or text with spaces); each row "
+        "is a session, and only its tokens are inputs.",
+    )
+    chunk: int = Field(20, ge=1, strict=True, description="Tokens of a trace that make an event.")
+    max_events: int = Field(
+        500, ge=1, strict=True, description="Events of a session that are kept; the rest is cut."
+    )
+    time: str | None = Field(None, description="Column to order events by; never an input.")
+    group: str | None = Field(
+        None,
+        description="Column whose values must not be cut across parts, such as the attack's run; "
+        "empty = on its own. Never an input.",
+    )
+    split: Literal["auto", "stratified", "time", "group"] = Field(
+        "auto",
+        description="Parts at random with equal shares of each attack (stratified), the latest as "
+        "test (time), or whole groups (group). auto: by group if there is one, else by time if "
+        "there is one, else stratified.",
+    )
+    validation_share: float = Field(
+        0.2, gt=0, lt=1, description="Share of sessions that thresholds are chosen on."
+    )
+    test_share: float = Field(0.2, gt=0, lt=1, description="Share of sessions for the last word.")
+    data_seed: int = Field(
+        0,
+        ge=0,
+        le=2**63 - 1,
+        strict=True,
+        description="Seed of the split, of what is left out, and of the synthetic stream.",
+    )
+    ignore: tuple[str, ...] = Field(
+        (),
+        description="Columns that are no inputs: row numbers, addresses, anything not known when "
+        "the event happens.",
+    )
+    numeric: tuple[str, ...] = Field(
+        (), description="Columns to read as numbers; also keeps one that looks like the label."
+    )
+    categorical: tuple[str, ...] = Field(
+        (), description="Columns to read as categories, such as ports or status codes."
+    )
+    missing: Literal["indicator", "median", "refuse"] = Field(
+        "indicator",
+        description="Missing numbers become the training median; 'indicator' also adds an input "
+        "that says so, 'refuse' stops at the first missing or infinite number.",
+    )
+    pieces: int = Field(
+        8,
+        ge=0,
+        le=64,
+        strict=True,
+        description="Pieces between training quantiles that a number is also encoded by, beside "
+        "its logarithm; a small network learns thresholds from them. 0 for none.",
+    )
+    max_values: int = Field(
+        20,
+        ge=1,
+        le=1000,
+        strict=True,
+        description="Frequent values of a category that get an input each; others share one.",
+    )
+    prevalence: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="Drop threat sessions at random until this share is left, for instance 0.089. "
+        "Without it: the natural share.",
+    )
+    duplicates: Literal["auto", "keep", "drop"] = Field(
+        "auto",
+        description="Equal records: one in training and one in test make any score too good, so "
+        "drop them; repeated events may be real, so keep them. auto: as the format advises, keep "
+        "for 'table'.",
+    )
+    sampling: Literal["natural", "weighted"] = Field(
+        "natural",
+        description="'weighted' draws threat sessions as often as benign ones in training. It "
+        "hurts: the policy learns to expect ten times the threats there are, its probabilities no "
+        "longer fit any threshold on costs, and false alarms multiply.",
+    )
+    separator: str = Field(
+        ",", min_length=1, max_length=1, description="What stands between the fields of a CSV."
+    )
+    header: tuple[str, ...] = Field(
+        (), description="Column names of a CSV whose first line is data already."
+    )
+    max_rows: int = Field(
+        5_000_000, ge=1, strict=True, description="Refuse more rows than this; memory is finite."
+    )
+    max_bytes: int = Field(
+        2_000_000_000,
+        ge=1,
+        strict=True,
+        description="Refuse a file that is, or declares to be, larger than this unpacked.",
+    )
+
+    @property
+    def shares(self) -> tuple[float, float, float]:
+        """Of sessions in training, validation and test."""
+        return (1 - self.validation_share - self.test_share, self.validation_share, self.test_share)
+
+    @property
+    def split_method(self) -> Literal["stratified", "time", "group"]:
+        """The split, with `auto` decided."""
+        if self.split != "auto":
+            return self.split
+        return "group" if self.group else "time" if self.time else "stratified"

@@ -1,0 +1,192 @@
+"""Tables from CSV, CSV.gz and Parquet files, with a guard before anything large is read."""
+
+import gzip
+import io
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.csv as pa_csv  # type: ignore[import-untyped]
+import pyarrow.parquet as pa_parquet  # type: ignore[import-untyped]
+
+from standing_orders.errors import DataError
+
+PARQUET_MAGIC = b"PAR1"
+GZIP_MAGIC = b"\x1f\x8b"
+_CHUNK_BYTES = 1 << 24
+
+
+def read_tables(
+    paths: Sequence[Path],
+    *,
+    separator: str = ",",
+    header: Sequence[str] = (),
+    max_rows: int,
+    max_bytes: int,
+) -> pa.Table:
+    """All rows of some files with the same columns, one file after the other.
+
+    What a file is shows in its first bytes, not in its name.
+
+    Args:
+        paths: CSV, gzipped CSV or Parquet files.
+        separator: one character between the fields of a CSV.
+        header: column names of a CSV whose first line is data already.
+        max_rows: refuse files with more rows than this in all.
+        max_bytes: refuse a file that is, or declares to be, larger than this when unpacked.
+
+    Raises:
+        DataError: a file cannot be read, is empty, is too large or differs from the first one.
+    """
+    tables: list[pa.Table] = []
+    num_rows = 0
+    for path in paths:
+        table = _read(path, separator, tuple(header), max_rows - num_rows, max_bytes)
+        if tables and set(table.column_names) != set(tables[0].column_names):
+            different = sorted(set(table.column_names) ^ set(tables[0].column_names))
+            raise DataError(f"{path}: other columns than {paths[0]}: {', '.join(different[:5])}")
+        tables.append(table)
+        num_rows += table.num_rows
+    return join_tables(tables)
+
+
+def join_tables(tables: Sequence[pa.Table]) -> pa.Table:
+    """Rows of tables with the same columns; a column of different types becomes text."""
+    names = tables[0].column_names
+    tables = [table.select(names) for table in tables]
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        pass
+    for name in names:
+        if len({table.schema.field(name).type for table in tables}) > 1:
+            tables = [
+                table.set_column(
+                    table.column_names.index(name), name, table[name].cast(pa.string())
+                )
+                for table in tables
+            ]
+    return pa.concat_tables(tables)
+
+
+def _read(
+    path: Path, separator: str, header: tuple[str, ...], max_rows: int, max_bytes: int
+) -> pa.Table:
+    try:
+        size = path.stat().st_size
+        if path.is_dir():
+            raise DataError(f"{path}: a folder; name the files in it, or a --format that knows it")
+        with path.open("rb") as file:
+            start = file.read(4)
+    except OSError as err:
+        raise DataError(f"{path}: cannot be read: {err.strerror}") from err
+    if size == 0:
+        raise DataError(f"{path}: the file is empty")
+    _check_bytes(path, size, max_bytes)
+    if start == PARQUET_MAGIC or path.suffix.lower() in {".parquet", ".pq"}:
+        table = _read_parquet(path, max_rows, max_bytes)
+    elif start[:2] == GZIP_MAGIC or path.suffix.lower() == ".gz":
+        table = _read_csv(path, _unpack(path, max_bytes), separator, header)
+    else:
+        with path.open("rb") as file:
+            table = _read_csv(path, file, separator, header)
+    if table.num_rows == 0:
+        raise DataError(f"{path}: a header but no rows")
+    _check_rows(path, table.num_rows, max_rows)
+    return _clean_names(table)
+
+
+def _read_parquet(path: Path, max_rows: int, max_bytes: int) -> pa.Table:
+    try:
+        with pa_parquet.ParquetFile(path) as file:
+            groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+            _check_bytes(path, sum(group.total_byte_size for group in groups), max_bytes)
+            _check_rows(path, file.metadata.num_rows, max_rows)
+            return file.read()
+    except (pa.ArrowException, OSError) as err:
+        raise DataError(f"{path}: not a readable Parquet file: {_first_line(err)}") from err
+
+
+def _unpack(path: Path, max_bytes: int) -> io.BytesIO:
+    """Content of a gzip file; it stops at the guard, whatever the file says about its size."""
+    content = io.BytesIO()
+    try:
+        with gzip.open(path) as file:
+            while block := file.read(_CHUNK_BYTES):
+                content.write(block)
+                _check_bytes(path, content.tell(), max_bytes)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as err:
+        raise DataError(f"{path}: not a readable gzip file: {_first_line(err)}") from err
+    if not content.tell():
+        raise DataError(f"{path}: the file is empty")
+    content.seek(0)
+    return content
+
+
+def _read_csv(
+    path: Path, file: io.BufferedIOBase, separator: str, header: tuple[str, ...]
+) -> pa.Table:
+    read = pa_csv.ReadOptions(column_names=list(header) or None)
+    parse = pa_csv.ParseOptions(delimiter=separator)
+    convert = pa_csv.ConvertOptions(strings_can_be_null=True)
+    try:
+        try:
+            table = pa_csv.read_csv(file, read, parse, convert)
+        except pa.ArrowInvalid as err:
+            if "conversion error" not in str(err):
+                raise
+            # Types are guessed from the first block; a later one disagreed.
+            file.seek(0)
+            table = _read_csv_as_text(file, read, parse)
+    except (pa.ArrowException, UnicodeDecodeError) as err:
+        raise DataError(f"{path}: not a readable CSV file: {_first_line(err)}") from err
+    if table.num_columns == 1:
+        raise DataError(
+            f"{path}: only one column found, {table.column_names[0]!r:.80}; is {separator!r} the "
+            "separator? Give the right one with --separator"
+        )
+    return table
+
+
+def _read_csv_as_text(
+    file: io.BufferedIOBase, read: pa_csv.ReadOptions, parse: pa_csv.ParseOptions
+) -> pa.Table:
+    names = pa_csv.open_csv(file, read, parse).schema.names
+    file.seek(0)
+    convert = pa_csv.ConvertOptions(
+        column_types={name: pa.string() for name in names}, strings_can_be_null=True
+    )
+    return pa_csv.read_csv(file, read, parse, convert)
+
+
+def _clean_names(table: pa.Table) -> pa.Table:
+    """Names without space around them; the second of two equal ones becomes `name (2)`."""
+    seen: Counter[str] = Counter()
+    names = []
+    for name in table.column_names:
+        plain = name.removeprefix("\ufeff").strip()
+        seen[plain] += 1
+        names.append(plain if seen[plain] == 1 else f"{plain} ({seen[plain]})")
+    return table.rename_columns(names)
+
+
+def _check_bytes(path: Path, size: int, max_bytes: int) -> None:
+    if size > max_bytes:
+        raise DataError(
+            f"{path}: {size / 1e9:.3g} GB of data, more than the {max_bytes / 1e9:.3g} GB allowed; "
+            "take a part of it or raise --max-bytes"
+        )
+
+
+def _check_rows(path: Path, num_rows: int, max_rows: int) -> None:
+    if num_rows > max_rows:
+        raise DataError(
+            f"{path}: {num_rows} rows, more than the {max_rows} allowed; take a part of it or "
+            "raise --max-rows"
+        )
+
+
+def _first_line(err: BaseException) -> str:
+    return str(err).strip().split("\n")[0][:200]
