@@ -32,6 +32,20 @@ SHORTENED = {
     "bench": ["--seconds", "0.01", "--episodes", "100"],
     "train": ["--episodes", "40", "--update-episodes", "20"],
     "evaluate": ["--order-episodes", "2"],
+    "search": [
+        "--budget",
+        "150",
+        "--base.episodes",
+        "20",
+        "--update-episodes",
+        "10",
+        "--order-episodes",
+        "20",
+        "--evaluation-episodes",
+        "4",
+        "--gate.episodes",
+        "4",
+    ],
 }
 
 
@@ -69,6 +83,8 @@ def test_command_runs(
 @pytest.mark.parametrize("command", SCRIPTS)
 def test_script_runs(command: str, tmp_path: Path) -> None:
     words = [sys.executable, *shlex.split(command)[1:]]
+    if "search.py" in command:
+        words += ["--num-seeds", "2"]
     if "learner.py" in command:
         words += ["--quick", "--folder", str(tmp_path), "--seeds", "0", "--reds", "meander"]
     result = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -35,7 +35,7 @@ def leaderboard_table(state: SearchState, count: int) -> Table:
             str(row["rank"]) if row["passed"] else "failed",
             row["order"],
             with_error(row["reward"], row["std_error"]),
-            f"{row['posterior']['mean']:.1f} ± {row['posterior']['std']:.1f}",
+            with_error(row["posterior"]["mean"], row["posterior"]["std"]) if row["passed"] else "-",
             percent(kept.get("strict")),
             f"{percent(low)} to {percent(high)}",
             percent(kept.get("contested")),

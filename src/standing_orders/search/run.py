@@ -155,8 +155,8 @@ class _Search:
                 break
             choices.append(self._choose(choices, allowance))
             free -= allowance.total
-        for choice in choices:
-            self._record(choice)
+        if choices:
+            self._record({"event": "round", "choices": choices})
         return bool(choices)
 
     def _choose(self, earlier: list[Record], allowance: budget.Allowance) -> Record:
@@ -170,7 +170,6 @@ class _Search:
         policy = f"{order:03d}-{visit}" if is_anew else f"{order:03d}"
         before = self._store.counters(policy)
         return {
-            "event": "choice",
             "iteration": iteration,
             "round": earlier[0]["iteration"] if earlier else iteration,
             **chosen,

@@ -1,8 +1,8 @@
 """What a search knows, read from its journal alone.
 
 The journal has one record for each event, in this order: `base` (if the search trains a base
-policy), then rounds of `choice` records, each followed by the `result` records of the same
-iterations, and at last `final`.
+policy), then for each `round`, whose choices are made together, a `result` for every choice, and
+at last `final`.
 """
 
 from dataclasses import dataclass, field
@@ -56,8 +56,8 @@ class SearchState:
     @cached_property
     def pending(self) -> list[Record]:
         """Choices without a result."""
-        done = {record["iteration"] for record in self.results}
-        return [record for record in self.of("choice") if record["iteration"] not in done]
+        choices = [choice for record in self.of("round") for choice in record["choices"]]
+        return choices[len(self.results) :]
 
     @property
     def used(self) -> int:
