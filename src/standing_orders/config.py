@@ -130,6 +130,11 @@ class PpoConfig(Config):
     share_penalty: float = Field(
         0.0, ge=0, description="Coefficient of the share of fix probability on violations."
     )
+    contested_weight: float = Field(
+        1.0,
+        ge=0,
+        description="Weight in that share of rows with two or more types held, which are rare.",
+    )
     imitation: float = Field(
         0.0,
         ge=0,
@@ -143,6 +148,11 @@ class PpoConfig(Config):
     )
     memory: bool = Field(
         False, description="Inputs: scans, exploits and decoys so far, for each host."
+    )
+    suspects: bool = Field(
+        False,
+        description="Inputs: the hosts that red may hold or holds although no sensor said so, as "
+        "told by what blue saw and did; the focus counts them in.",
     )
     clock: bool = Field(False, description="Input: the step. It makes hardly any two rows equal.")
 
@@ -298,5 +308,11 @@ class SearchConfig(LearnerConfig):
     base: BaseConfig = BaseConfig()
     alignment: AlignmentConfig = AlignmentConfig(violation_cost=5.0)
     ppo: PpoConfig = PpoConfig(
-        learning_rate=3e-4, entropy=0.002, focus=True, memory=True, share_penalty=0.2
+        learning_rate=3e-4,
+        entropy=0.002,
+        focus=True,
+        memory=True,
+        suspects=True,
+        share_penalty=0.2,
+        contested_weight=20.0,
     )

@@ -1,4 +1,4 @@
-"""What a network is shown: sizes, order, focus and memory; never the true state."""
+"""What a network is shown: sizes, order, focus, memory, suspects; never the true state."""
 
 from itertools import pairwise
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from standing_orders.cage2.batch import Cage2Batch
-from standing_orders.config import SimConfig
+from standing_orders.config import RedAgent, SimConfig
 from standing_orders.learn.inputs import InputEncoder, InputLayout
 from standing_orders.rules.orders import ENCODINGS, parse_order
 
@@ -46,6 +46,7 @@ def encode(one: InputEncoder, observation: np.ndarray, action: int | None = None
         ({"has_memory": True}, 116),
         ({"has_memory": True, "has_clock": True}, 117),
         ({"has_focus": True, "has_memory": True, "has_clock": True}, 122),
+        ({"has_memory": True, "has_suspects": True, "has_clock": True}, 130),
         ({"has_order": False, "has_memory": True}, 91),
         ({"has_order": False, "has_clock": True}, 53),
     ],
@@ -160,8 +161,9 @@ def test_the_clock_counts_the_steps_and_is_scaled_to_a_fraction(has_memory: bool
 
 
 def test_counts_are_scaled_to_at_most_one() -> None:
-    layout = InputLayout(has_focus=True, has_memory=True)
-    memory = layout.scale[82:]
+    layout = InputLayout(has_focus=True, has_memory=True, has_suspects=True)
+    memory = layout.scale[82:121]
+    assert layout.scale[121:] == pytest.approx(np.full(13, 1 / 2))
     assert (layout.scale[:82] == 1).all()
     assert memory[SCANS] == pytest.approx(np.full(13, 1 / 3))
     assert memory[EXPLOITS] == pytest.approx(np.ones(13))
@@ -258,13 +260,120 @@ def test_what_blue_sees_before_its_first_action_is_remembered() -> None:
     assert np.array_equal(inputs[:, 77:][:, EXPLOITS], shown[:, 1::4])
 
 
+# ----------------------------------------------------------------------------------- suspects
+ANALYSE, REMOVE, RESTORE = 2, 15, 132
+QUIET = (SLEEP, table())
+SCAN_ENTERPRISE0, SCAN_USER1 = (SLEEP, table(host1=SCAN)), (SLEEP, table(host9=SCAN))
+PLACE = (APACHE + ENTERPRISE0, table())
+WANDERING = tuple((SLEEP, table(**{f"host{host}": SCAN})) for host in range(USER0, 13))
+
+
+def suspects_after(*steps: tuple[int, np.ndarray]) -> dict[int, int]:
+    """Suspected hosts after a quiet start and these (action, observation): 1 maybe, 2 surely."""
+    one = encoder(has_memory=True, has_suspects=True)
+    inputs = encode(one, table())
+    for action, observation in steps:
+        inputs = encode(one, observation, action)
+    return {int(host): int(inputs[116 + host]) for host in np.flatnonzero(inputs[116:])}
+
+
+def test_a_host_scanned_twice_is_suspect_until_it_is_restored() -> None:
+    scan = SCAN_USER1
+    assert suspects_after(scan) == suspects_after(scan, QUIET) == {}
+    assert suspects_after(scan, scan) == suspects_after(scan, scan, QUIET) == {USER1: 2}
+    for action in (REMOVE + USER1, ANALYSE + USER1, RESTORE + ENTERPRISE0):
+        assert suspects_after(scan, scan, (action, table())) == {USER1: 2}
+    assert suspects_after(scan, scan, (RESTORE + USER1, table())) == {}
+
+
+def test_a_decoy_that_red_cannot_know_of_is_no_excuse_for_a_second_scan() -> None:
+    """Placed after the first scan, even in the very step of the second: an exploit unseen."""
+    scan = SCAN_ENTERPRISE0
+    assert suspects_after(scan, PLACE) == {}
+    assert suspects_after(scan, PLACE, scan) == {ENTERPRISE0: 2}
+    assert suspects_after(scan, (PLACE[0], scan[1])) == {ENTERPRISE0: 2}
+    assert suspects_after(scan, PLACE, scan, PLACE, scan, scan) == {ENTERPRISE0: 2}
+
+
+def test_a_decoy_that_does_not_fit_is_no_excuse_either() -> None:
+    """Port 80 of Enterprise1 is taken by its own service."""
+    scan = (SLEEP, table(host2=SCAN))
+    assert suspects_after((APACHE + ENTERPRISE1, table()), scan, scan) == {ENTERPRISE1: 2}
+
+
+def test_a_decoy_that_a_restore_has_removed_is_no_excuse_either() -> None:
+    scan, restored = SCAN_ENTERPRISE0, (RESTORE + ENTERPRISE0, table())
+    assert suspects_after(PLACE, scan, restored) == {}
+    assert suspects_after(PLACE, scan, restored, scan) == {ENTERPRISE0: 2}
+
+
+def test_where_red_knows_of_a_decoy_silence_after_a_second_scan_tells_that_it_may_be_in() -> None:
+    attack = (*WANDERING, PLACE, SCAN_ENTERPRISE0, SCAN_ENTERPRISE0)
+    assert suspects_after(*attack) == {}
+    assert suspects_after(*attack, QUIET) == {ENTERPRISE0: 1}
+    assert suspects_after(*attack, QUIET, SCAN_USER1)[ENTERPRISE0] == 1
+    assert suspects_after(*attack, (SLEEP, table(host3=SCAN)), QUIET) == {}
+    assert suspects_after(*attack, QUIET, (RESTORE + ENTERPRISE0, table())) == {}
+    assert suspects_after(*attack, (RESTORE + ENTERPRISE0, table()), QUIET) == {}
+
+
+@pytest.mark.parametrize("seen", [SCAN, EXPLOIT])
+def test_red_would_not_try_again_where_it_got_in(seen: tuple[int, int, int, int]) -> None:
+    attack = (*WANDERING, PLACE, SCAN_ENTERPRISE0, SCAN_ENTERPRISE0)
+    assert suspects_after(*attack, QUIET, (SLEEP, table(host1=seen))) == {}
+
+
+def test_the_silence_of_a_red_agent_that_has_scanned_four_hosts_tells_nothing() -> None:
+    attack = (PLACE, SCAN_ENTERPRISE0, SCAN_ENTERPRISE0, QUIET)
+    assert suspects_after(*WANDERING[:3], *attack) == {}
+    assert suspects_after(*WANDERING[:4], *attack) == {ENTERPRISE0: 1}
+
+
+def test_the_focus_ranks_what_the_table_shows_and_the_suspects_alike() -> None:
+    order = parse_order("enterprise_focus")
+    plain, weighing = (encoder(order, has_focus=True, has_suspects=has) for has in (False, True))
+    seen = []
+    for shown in (table(host9=SCAN), table(host9=SCAN), table(host1=BELIEVED["user"])):
+        inputs = [encode(one, shown, SLEEP)[77:82] for one in (plain, weighing)]
+        seen.append([np.flatnonzero(focus).tolist() for focus in inputs])
+    assert seen == [[[], []], [[], [4]], [[1], [1]]]
+
+
+@pytest.mark.parametrize("red", ["b_line", "meander"])
+def test_suspects_are_what_red_holds_and_the_sensors_miss(red: RedAgent) -> None:
+    """Of user hosts, with a blue that restores what its table shows, or places random decoys."""
+    count, layout = 200, InputLayout(has_suspects=True)
+    batch = Cage2Batch(count, SimConfig(red=red))
+    one = InputEncoder(layout, np.zeros(count, dtype=np.int64))
+    generator = np.random.Generator(np.random.Philox(0))
+    observations, found, missed, wrong = batch.reset(0), 0, 0, 0
+    for _ in range(100):
+        inputs = one.encode(observations, np.zeros((count, layout.size), dtype=np.int8))
+        is_shown = observations.reshape(count, 13, 4)[:, :, 2:].any(axis=2)
+        is_suspect = inputs[:, 77:] > 0
+        is_held = (batch.states["held"][:, None] >> np.arange(13) & 1) == 1
+        unseen, users = ~is_shown[:, USER0:], slice(USER0, 13)
+        found += int((unseen & is_held[:, users] & is_suspect[:, users]).sum())
+        missed += int((unseen & is_held[:, users] & ~is_suspect[:, users]).sum())
+        wrong += int((unseen & ~is_held[:, users] & is_suspect[:, users]).sum())
+        is_shown[:, 0] = False
+        decoys = generator.integers(28, 132, size=count)
+        actions = np.where(is_shown.any(axis=1), RESTORE + is_shown.argmax(axis=1), decoys)
+        one.note(actions)
+        observations, _ = batch.step(actions)
+    assert found > 1_000
+    assert missed < 0.02 * found
+    assert wrong < 0.02 * found
+
+
 # --------------------------------------------------------------------------------- true state
-@pytest.mark.parametrize("has_memory", [False, True])
+@pytest.mark.parametrize("is_recalled", [False, True])
 def test_equal_observations_and_actions_give_equal_inputs_whatever_the_true_state(
-    has_memory: bool,
+    is_recalled: bool,
 ) -> None:
     """Red is detected with probability 0.95 only, so equal histories hide different states."""
-    count, layout = 600, InputLayout(has_focus=True, has_memory=has_memory)
+    layout = InputLayout(has_focus=True, has_memory=is_recalled, has_suspects=is_recalled)
+    count = 600
     batch = Cage2Batch(count, SimConfig(red="b_line"))
     one = InputEncoder(layout, np.full(count, 17))
     observations = batch.reset(11)

@@ -165,6 +165,13 @@ def test_the_share_loss_is_the_share_of_the_fixes_that_are_violations() -> None:
     assert float(loss) == pytest.approx((0.2 / 0.4) / 4)
 
 
+def test_the_share_loss_counts_a_row_as_often_as_it_is_emphasised() -> None:
+    log_probs = torch.cat([log_probs_of(PROBS), log_probs_of({RESTORE_ENTERPRISE0: 0.5})])
+    top, weights = torch.tensor([USER, USER]), tensor(3.0, 1.0)
+    loss = share_loss(log_probs, top, weights, tensor(1.0, 20.0))
+    assert float(loss) == pytest.approx((3 * 0.5 + 20 * 1.0) / 4)
+
+
 def test_the_share_loss_does_not_fall_when_all_fixes_get_less_likely_alike() -> None:
     top = torch.tensor([USER])
     often = share_loss(log_probs_of(PROBS), top, ONE)

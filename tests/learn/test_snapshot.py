@@ -25,6 +25,7 @@ LAYOUTS = [
     {"has_order": True, "has_focus": True},
     {"has_order": True, "has_memory": True},
     {"has_order": True, "has_focus": True, "has_memory": True, "has_clock": True},
+    {"has_order": True, "has_memory": True, "has_suspects": True, "has_clock": True},
 ]
 
 
@@ -116,7 +117,7 @@ def test_a_warm_start_from_the_same_layout_takes_all_weights(network: Make) -> N
         assert torch.equal(a, b)
 
 
-@pytest.mark.parametrize("lacking", ["order", "memory", "focus", "clock"])
+@pytest.mark.parametrize("lacking", ["order", "memory", "focus", "suspects", "clock"])
 def test_a_warm_start_from_inputs_that_are_lacking_is_refused_by_name(
     network: Make, lacking: str
 ) -> None:

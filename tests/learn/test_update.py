@@ -139,6 +139,20 @@ def test_the_loss_is_the_sum_of_its_parts_with_their_coefficients(
     assert min(parts["share"], parts["imitation"], parts["compliance"]) > 0
 
 
+def test_contested_rows_weigh_more_in_the_share_and_no_others(network: Make, rollout: Make) -> None:
+    net = network()
+    rows = rows_of(net, rollout(net))
+    assert 0 < float(rows.is_contested.mean()) < 1
+    for is_contested in (0.0, 1.0):
+        chosen = replace(rows, is_contested=torch.full_like(rows.weights, is_contested))
+        plain, heavy = (
+            total_loss(net, chosen, PpoConfig(share_penalty=1.0, contested_weight=weight), TERMS)[1]
+            for weight in (1.0, 20.0)
+        )
+        times = 20 if is_contested else 1
+        assert heavy == pytest.approx(plain | {"share": times * plain["share"]}, rel=1e-5)
+
+
 def test_the_further_terms_are_off_by_default(network: Make, rollout: Make) -> None:
     net = network()
     _, parts = total_loss(net, rows_of(net, rollout(net)), CONFIG, TERMS)

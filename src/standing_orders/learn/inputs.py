@@ -34,10 +34,14 @@ from standing_orders.rules.orders import ENCODING_SIZE, ENCODINGS
 
 MEMORY_SIZE = 3 * NUM_HOSTS
 _SCANS, _EXPLOITS, _DECOYS = 0, NUM_HOSTS, 2 * NUM_HOSTS  # where each begins in a memory
-# Behind what is an input, for the focus: whether a decoy that fits stands on a host, and whether
-# one did when a scan was seen, so that red may know of it.
-_STANDING, _BAITS = MEMORY_SIZE, MEMORY_SIZE + NUM_HOSTS
-_PRIVATE_SIZE = MEMORY_SIZE + 2 * NUM_HOSTS
+# Behind what is an input, for suspicions: whether a decoy that fits stands on a host, whether one
+# did when a scan was seen, so that red may know of it, and how much speaks for a session there that
+# no sensor reported.
+_STANDING, _BAITS, _DOUBTS = (MEMORY_SIZE + block * NUM_HOSTS for block in range(3))
+_PRIVATE_SIZE = MEMORY_SIZE + 3 * NUM_HOSTS
+# What a doubt can be; from _SILENT on the host is a suspect.
+_NO_DOUBT, _ATTACKED, _SILENT, _CERTAIN = range(4)
+_STRAIGHT_PATH = 4  # hosts on B_line's way to the server; who scans more of them wanders
 _MAX_SCANS, _MAX_DECOYS, MAX_CLOCK = 3, 4, 100
 # (8, 13): whether a decoy can be placed on a host in its initial state.
 _DECOY_FITS = np.array(
@@ -54,11 +58,15 @@ _DECOY_FITS = np.array(
 
 @dataclass(frozen=True)
 class InputLayout:
-    """Which inputs a network has, in this order: observation, order, focus, memory, clock."""
+    """Which inputs a network has, in this order.
+
+    Observation, order, focus, memory, suspects, clock.
+    """
 
     has_order: bool = True  # 25 bits
     has_focus: bool = False  # 5 bits: the highest-ranked type that blue believes compromised
     has_memory: bool = False  # 39: scans, exploits and decoys per host
+    has_suspects: bool = False  # 13: whether red may hold a host (1) or does (2), though unreported
     has_clock: bool = False  # 1: steps played
 
     @property
@@ -69,6 +77,7 @@ class InputLayout:
             "order": ENCODING_SIZE * self.has_order,
             "focus": NUM_UNIT_TYPES * self.has_focus,
             "memory": MEMORY_SIZE * self.has_memory,
+            "suspects": NUM_HOSTS * self.has_suspects,
             "clock": 1 * self.has_clock,
         }
         blocks, start = {}, 0
@@ -91,26 +100,44 @@ class InputLayout:
             memory = scale[self.blocks["memory"]]
             memory[_SCANS:_EXPLOITS] = 1 / _MAX_SCANS
             memory[_DECOYS:] = 1 / _MAX_DECOYS
+        if self.has_suspects:
+            scale[self.blocks["suspects"]] = 1 / (_CERTAIN - _ATTACKED)
         if self.has_clock:
             scale[-1] = 1 / MAX_CLOCK
         return scale
 
 
 @jit
-def _believed_types(
-    observation: NDArray[np.int8], memory: NDArray[np.int8], has_memory: bool
-) -> int:
-    """Mask of the types of which blue believes a host compromised.
+def _suspicion(doubt: int) -> int:
+    """What a network is shown of a doubt: 0 none, 1 red may hold the host, 2 it does."""
+    return max(doubt - _ATTACKED, 0)
 
-    Blue's table says so; or, for who remembers, a host was scanned a second time, which is how an
-    exploit looks that was not detected (or, where red knows of a decoy that still stands, one that
-    was caught). No one can take Defender, whatever the table says of it.
+
+@jit
+def _is_suspect(memory: NDArray[np.int8], host: int, has_memory: bool, has_suspects: bool) -> bool:
+    """Whether red may hold a host of which blue's table does not say so.
+
+    Who remembers but does not weigh doubts takes any host that was scanned twice for one, unless
+    red may know of a decoy there, if only through that second scan.
+    """
+    if has_suspects:
+        return _suspicion(memory[_DOUBTS + host]) > 0
+    is_trap = memory[_BAITS + host] and memory[_STANDING + host]
+    return has_memory and memory[_SCANS + host] >= 2 and not is_trap
+
+
+@jit
+def _believed_types(
+    observation: NDArray[np.int8], memory: NDArray[np.int8], has_memory: bool, has_suspects: bool
+) -> int:
+    """Mask of the types of which blue believes a host compromised, by its table or a suspicion.
+
+    No one can take Defender, whatever the table says of it.
     """
     mask = 0
     for host in range(DEFENDER + 1, NUM_HOSTS):
-        is_trap = memory[_BAITS + host] and memory[_STANDING + host]
-        is_suspect = memory[_SCANS + host] >= 2 and not is_trap
-        if observation[4 * host + 2] or observation[4 * host + 3] or (has_memory and is_suspect):
+        is_shown = observation[4 * host + 2] or observation[4 * host + 3]
+        if is_shown or _is_suspect(memory, host, has_memory, has_suspects):
             mask |= 1 << UNIT_TYPE_OF_HOST[host]
     return mask
 
@@ -127,7 +154,9 @@ def _remember(memory: NDArray[np.int8], observation: NDArray[np.int8], action: i
     elif kind == RESTORE:
         memory[_DECOYS + target] = 0
         memory[_STANDING + target] = 0
+        memory[_DOUBTS + target] = _NO_DOUBT
         memory[_SCANS + target] = min(memory[_SCANS + target], 1)
+    _doubt(memory, observation)
     for host in range(NUM_HOSTS):
         if observation[4 * host + 1]:
             memory[_EXPLOITS + host] = 1
@@ -135,6 +164,32 @@ def _remember(memory: NDArray[np.int8], observation: NDArray[np.int8], action: i
             memory[_SCANS + host] = min(memory[_SCANS + host] + 1, _MAX_SCANS)
             if memory[_STANDING + host]:
                 memory[_BAITS + host] = 1
+
+
+@jit
+def _doubt(memory: NDArray[np.int8], observation: NDArray[np.int8]) -> None:
+    """Weigh for each host whether red got in unseen, by what was known before this step.
+
+    A second scan of a host is how an exploit looks that was not detected, or that a decoy caught
+    which red knew of. Red follows a success up with an escalation, which no sensor sees; after a
+    failure one that wanders mostly shows itself at the next host.
+    """
+    num_scanned, is_silent = 0, True
+    for host in range(NUM_HOSTS):
+        num_scanned += memory[_SCANS + host] > 0
+        is_silent &= not observation[4 * host]
+    for host in range(NUM_HOSTS):
+        doubt = memory[_DOUBTS + host]
+        if doubt == _CERTAIN:
+            continue
+        if observation[4 * host + 1]:
+            doubt = _NO_DOUBT
+        elif observation[4 * host] and memory[_SCANS + host]:
+            is_trap = memory[_BAITS + host] and memory[_STANDING + host]
+            doubt = _ATTACKED if is_trap else _CERTAIN
+        elif doubt == _ATTACKED:
+            doubt = _SILENT if is_silent and num_scanned > _STRAIGHT_PATH else _NO_DOUBT
+        memory[_DOUBTS + host] = doubt
 
 
 @jit
@@ -147,6 +202,7 @@ def _encode_all(
     has_order: bool,
     has_focus: bool,
     has_memory: bool,
+    has_suspects: bool,
     out: NDArray[np.int8],  # (num_envs, size)
 ) -> None:
     for i in range(len(out)):
@@ -159,13 +215,17 @@ def _encode_all(
             end += ENCODING_SIZE
         if has_focus:
             row[end : end + NUM_UNIT_TYPES] = 0
-            believed = _believed_types(observations[i], memories[i], has_memory)
+            believed = _believed_types(observations[i], memories[i], has_memory, has_suspects)
             focus = top_held(believed, orders[i])
             if focus >= 0:
                 row[end + focus] = 1
             end += NUM_UNIT_TYPES
         if has_memory:
             row[end : end + MEMORY_SIZE] = memories[i][:MEMORY_SIZE]
+            end += MEMORY_SIZE
+        if has_suspects:
+            for host in range(NUM_HOSTS):
+                row[end + host] = _suspicion(memories[i, _DOUBTS + host])
         if clock >= 0:
             row[-1] = clock
 
@@ -195,7 +255,7 @@ class InputEncoder:
         clock = min(self._clock, MAX_CLOCK) if layout.has_clock else -1
         _encode_all(
             observations, self._orders, self._memories, self._last_actions, clock,
-            layout.has_order, layout.has_focus, layout.has_memory, out,
+            layout.has_order, layout.has_focus, layout.has_memory, layout.has_suspects, out,
         )  # fmt: skip
         return out
 

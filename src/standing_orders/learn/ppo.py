@@ -92,14 +92,17 @@ def compliance_loss(
     return (is_held * excess).sum() / weights.sum()
 
 
-def share_loss(log_probs_all: Tensor, top_type: Tensor, weights: Tensor) -> Tensor:
+def share_loss(
+    log_probs_all: Tensor, top_type: Tensor, weights: Tensor, emphasis: Tensor | float = 1.0
+) -> Tensor:
     """Share of the probability of any fix that goes to violations, mean over original rows.
 
-    Unlike the violation mass it does not fall when the policy stops fixing altogether.
+    Unlike the violation mass it does not fall when the policy stops fixing altogether. `emphasis`
+    (rows,) makes a row count so many times in the sum; what it is divided by stays.
     """
     total = _fix_probs(log_probs_all).sum(dim=1)
     share = violation_mass(log_probs_all, top_type) / (total + 1e-8)
-    return (weights * share).sum() / weights.sum()
+    return (weights * emphasis * share).sum() / weights.sum()
 
 
 def imitation_loss(

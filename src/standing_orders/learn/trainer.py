@@ -38,6 +38,7 @@ def layout_of(config: TrainConfig) -> InputLayout:
         has_order=has_order,
         has_focus=config.ppo.focus and has_order,
         has_memory=config.ppo.memory,
+        has_suspects=config.ppo.suspects,
         has_clock=config.ppo.clock,
     )
 

@@ -194,7 +194,8 @@ def total_loss(
     loss = policy + config.value * value - config.entropy * spread
     share = imitation = compliance = torch.zeros(())
     if config.share_penalty:
-        share = share_loss(log_probs_all, part.top_type, part.weights)
+        emphasis = 1 + (config.contested_weight - 1) * part.is_contested
+        share = share_loss(log_probs_all, part.top_type, part.weights, emphasis)
         loss = loss + config.share_penalty * share
     if config.imitation:
         chosen = part.weights * part.is_contested
