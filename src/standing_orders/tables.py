@@ -24,7 +24,7 @@ def wide_console() -> Console:
     """Standard output, wide enough for a table where it is not a terminal."""
     console = Console(highlight=False)
     if not console.is_terminal:  # a pipe has no width: never cut a figure
-        console.width = max(console.width, 120)
+        console.width = max(console.width, 140)
     return console
 
 
