@@ -259,7 +259,7 @@ class Sweep:
     name: str
     mean: NDArray[np.float64]  # (120,)
     std_error: NDArray[np.float64]  # (120,)
-    num_episodes: int
+    num_episodes: NDArray[np.float64]  # (120,): that the mean is of
     has_passed: NDArray[np.bool_]  # (120,)
     strict: NDArray[np.float64]  # (120,)
     contested: NDArray[np.float64]  # (120,)
@@ -287,12 +287,14 @@ def read_sweep(path: Path) -> Sweep:
         rows = sorted(csv.DictReader(file), key=lambda row: parse_order(row["Order"]))
     if len(rows) != NUM_ORDERS:
         raise ValueError(f"{path}: has {len(rows)} orders: must have {NUM_ORDERS}")
-    columns = ("Return", "Std_Error", "Strict_Compliance", "Contested_Compliance")
-    mean, error, strict, contested = (
+    columns = (
+        "Return", "Std_Error", "Evaluation_Episodes", "Strict_Compliance", "Contested_Compliance",
+    )  # fmt: skip
+    mean, error, counts, strict, contested = (
         np.array([float(row[name] or "nan") for row in rows]) for name in columns
     )
     return Sweep(
-        path.stem, mean, error, int(rows[0]["Evaluation_Episodes"]),
+        path.stem, mean, error, counts,
         np.array([row["Passed"] == "True" for row in rows]), strict, contested,
     )  # fmt: skip
 
@@ -312,7 +314,8 @@ def run_learned(task: Task) -> None:
             f"{sweep.mean.min():.2f}", f"{sweep.std_error[best]:.2f}", sweep.tied.sum(),
             f"{sweep.strict.min():.3f}", f"{np.nanmean(sweep.contested):.3f}", describe_order(best),
         )  # fmt: skip
-    print(f"\nn = {sweeps[0].num_episodes} fresh episodes an order.\n")
+    counts = np.concatenate([sweep.num_episodes for sweep in sweeps])
+    print(f"\nn = {counts.min():.0f} to {counts.max():.0f} fresh episodes an order.\n")
     header(
         "sweep", "strategy", *(f"best class in {budget}" for budget in budgets),
         *(f"regret {budget} (found / named)" for budget in budgets),
