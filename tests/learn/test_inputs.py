@@ -184,24 +184,25 @@ def test_an_exploit_is_not_a_scan() -> None:
     assert memory[SCANS][USER1] == 0
 
 
-# --------------------------------------------------------------------------- focus with memory
+# ------------------------------------------------------------------------- focus and suspects
 APACHE = 28  # port 80 is free on Enterprise0
 
 
-def focus_after(*steps: tuple[int, np.ndarray], has_memory: bool = True) -> list[int]:
-    one = encoder(parse_order("enterprise_focus"), has_focus=True, has_memory=has_memory)
+def focus_after(*steps: tuple[int, np.ndarray], has_suspects: bool = True) -> list[int]:
+    order = parse_order("enterprise_focus")
+    one = encoder(order, has_focus=True, has_memory=True, has_suspects=has_suspects)
     inputs = encode(one, table())
     for action, observation in steps:
         inputs = encode(one, observation, action)
     return np.flatnonzero(inputs[77:82]).tolist()
 
 
-def test_a_host_scanned_twice_is_suspect_for_who_remembers() -> None:
+def test_the_focus_counts_a_host_scanned_twice_if_there_are_suspects() -> None:
     scan = (SLEEP, table(host9=SCAN))
     assert focus_after(scan) == []
     assert focus_after(scan, (SLEEP, table())) == []
     assert focus_after(scan, scan) == focus_after(scan, scan, (SLEEP, table())) == [4]
-    assert focus_after(scan, scan, has_memory=False) == []
+    assert focus_after(scan, scan, has_suspects=False) == []
     assert focus_after(scan, scan, (132 + USER1, table())) == []
     assert focus_after(scan, scan, (15 + USER1, table())) == [4]
 

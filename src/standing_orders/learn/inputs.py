@@ -114,21 +114,8 @@ def _suspicion(doubt: int) -> int:
 
 
 @jit
-def _is_suspect(memory: NDArray[np.int8], host: int, has_memory: bool, has_suspects: bool) -> bool:
-    """Whether red may hold a host of which blue's table does not say so.
-
-    Who remembers but does not weigh doubts takes any host that was scanned twice for one, unless
-    red may know of a decoy there, if only through that second scan.
-    """
-    if has_suspects:
-        return _suspicion(memory[_DOUBTS + host]) > 0
-    is_trap = memory[_BAITS + host] and memory[_STANDING + host]
-    return has_memory and memory[_SCANS + host] >= 2 and not is_trap
-
-
-@jit
 def _believed_types(
-    observation: NDArray[np.int8], memory: NDArray[np.int8], has_memory: bool, has_suspects: bool
+    observation: NDArray[np.int8], memory: NDArray[np.int8], has_suspects: bool
 ) -> int:
     """Mask of the types of which blue believes a host compromised, by its table or a suspicion.
 
@@ -137,7 +124,7 @@ def _believed_types(
     mask = 0
     for host in range(DEFENDER + 1, NUM_HOSTS):
         is_shown = observation[4 * host + 2] or observation[4 * host + 3]
-        if is_shown or _is_suspect(memory, host, has_memory, has_suspects):
+        if is_shown or (has_suspects and _suspicion(memory[_DOUBTS + host])):
             mask |= 1 << UNIT_TYPE_OF_HOST[host]
     return mask
 
@@ -215,7 +202,7 @@ def _encode_all(
             end += ENCODING_SIZE
         if has_focus:
             row[end : end + NUM_UNIT_TYPES] = 0
-            believed = _believed_types(observations[i], memories[i], has_memory, has_suspects)
+            believed = _believed_types(observations[i], memories[i], has_suspects)
             focus = top_held(believed, orders[i])
             if focus >= 0:
                 row[end + focus] = 1
