@@ -9,6 +9,7 @@ from sklearn.ensemble import (  # type: ignore[import-untyped]
 )
 from sklearn.metrics import average_precision_score  # type: ignore[import-untyped]
 from sklearn.model_selection import StratifiedKFold  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from standing_orders.detect.events import DataSet, Events, Task
 from standing_orders.detect.history import with_history
@@ -166,8 +167,9 @@ def _fit_predict(
         early_stopping=False,
         random_state=int(rng.integers(2**31)),
     )
-    model.fit(features, is_threat)
-    probs: NDArray[np.float64] = model.predict_proba(wanted)[:, 1]
+    with threadpool_limits(limits=1, user_api="openmp"):  # more of them wait for each other
+        model.fit(features, is_threat)
+        probs: NDArray[np.float64] = model.predict_proba(wanted)[:, 1]
     return probs
 
 

@@ -1,29 +1,25 @@
 """A training run in its folder: journal, mirrors, checkpoints, resume."""
 
-from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from standing_orders.config import TrainConfig
-from standing_orders.errors import CheckpointError
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.snapshot import restore_network, warm_start
 from standing_orders.learn.trainer import Trainer, layout_of, make_network
-from standing_orders.runs.checkpoint import (
-    Checkpoint,
-    load_latest,
-    prune_checkpoints,
-    save_checkpoint,
-)
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.journal import Journal
-from standing_orders.runs.sinks import CsvSink, TensorBoardSink
+from standing_orders.runs.loop import (
+    Mirrors,
+    OnUpdate,
+    Report,
+    latest_of,
+    recover,
+    train_to_end,
+)
 
 KIND = "train"
-CSV_NAME = "training_log.csv"
 CSV_COLUMNS = {
     "Workflow_ID": "order_id",
     "Workflow_Order": "order",
@@ -61,9 +57,6 @@ TENSORBOARD_TAGS = {
     "losses/imitation": "loss.imitation_loss",
     "losses/compliance": "loss.compliance_loss",
 }
-
-Report = Callable[[str], None]
-OnUpdate = Callable[[dict[str, Any]], None]
 
 
 def train(
@@ -117,17 +110,8 @@ def reopen(folder: RunFolder, report: Report = print) -> tuple[Trainer, list[dic
         CheckpointError: there is nothing to go on from.
     """
     trainer = Trainer(config_of(folder))
-    checkpoint, messages = load_latest(folder.path)
-    for message in messages:
-        report(message)
-    if checkpoint is not None:
-        trainer.restore(checkpoint.tensors, checkpoint.data)
-        prune_checkpoints(folder.path, checkpoint.index)
-    elif messages or folder.config["start"] is not None:
-        raise CheckpointError(f"{folder.path}: no checkpoint to go on from: begin the run again")
-    with Journal(folder.journal_path, report=report) as journal:
-        journal.truncate_after(trainer.progress.updates)
-        return trainer, journal.read()
+    is_from_scratch = folder.config["start"] is None
+    return trainer, recover(trainer, folder, report, may_begin=is_from_scratch)
 
 
 def _go_on(
@@ -138,30 +122,16 @@ def _go_on(
     report: Report,
 ) -> Trainer:
     use_one_thread()
-    csv = CsvSink.rebuild(folder.resolve(CSV_NAME), CSV_COLUMNS, records)
-    board = TensorBoardSink.rebuild(
-        folder.tensorboard_path, TENSORBOARD_TAGS, records, step_key="total_episodes",
+    train_to_end(
+        trainer,
+        folder,
+        records,
+        mirrors=Mirrors(CSV_COLUMNS, TENSORBOARD_TAGS, step_key="total_episodes"),
+        checkpoint_every=trainer.config.checkpoint_every,
+        on_update=on_update,
         report=report,
-    )  # fmt: skip
-    if not records:
-        save(trainer, folder)
-    with Journal(folder.journal_path, report=report) as journal, csv, board:
-        while not trainer.is_done:
-            record = trainer.step()
-            journal.append(record)
-            csv.append(record)
-            board.append(record)
-            on_update(record)
-            is_due = trainer.progress.updates % trainer.config.checkpoint_every == 0
-            if is_due or trainer.is_done:
-                save(trainer, folder)
+    )
     return trainer
-
-
-def save(trainer: Trainer, folder: RunFolder) -> None:
-    """Write a checkpoint; the run's lock must be held."""
-    data = asdict(trainer.progress)
-    save_checkpoint(folder.path, trainer.progress.updates, trainer.to_arrays(), data)
 
 
 def config_of(folder: RunFolder) -> TrainConfig:
@@ -170,17 +140,9 @@ def config_of(folder: RunFolder) -> TrainConfig:
     return TrainConfig(**values)
 
 
-def _latest(path: Path) -> tuple[RunFolder, Checkpoint]:
-    folder = RunFolder.open(path, kind=KIND)
-    checkpoint, messages = load_latest(folder.path)
-    if checkpoint is None:
-        raise CheckpointError("; ".join([f"{path}: no checkpoint", *messages]))
-    return folder, checkpoint
-
-
 def start_from(trainer: Trainer, path: Path) -> dict[str, Any]:
     """Warm start; says where from and what it had cost."""
-    folder, checkpoint = _latest(path)
+    folder, checkpoint = latest_of(path, KIND)
     warm_start(trainer.network, checkpoint.tensors, layout_of(config_of(folder)))
     return origin_of(path)
 
@@ -191,7 +153,7 @@ def origin_of(path: Path) -> dict[str, Any]:
     Raises:
         CheckpointError: the folder holds no such run, or no checkpoint.
     """
-    folder, checkpoint = _latest(path)
+    folder, checkpoint = latest_of(path, KIND)
     earlier = (folder.config.get("start") or {}).get("episodes", 0)
     return {
         "run": folder.path.name,
@@ -213,7 +175,7 @@ def load_network(path: Path) -> tuple[ActorCritic, TrainConfig]:
         CheckpointError: the folder holds no such run.
     """
     use_one_thread()
-    folder, checkpoint = _latest(path)
+    folder, checkpoint = latest_of(path, KIND)
     config = config_of(folder)
     network = make_network(config)
     restore_network(network, checkpoint.tensors)

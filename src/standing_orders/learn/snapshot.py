@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from standing_orders.errors import CheckpointError
 from standing_orders.learn.inputs import InputLayout
@@ -16,7 +17,7 @@ _NETWORK, _OPTIMISER = "network.", "optimiser."
 _INPUT_LAYERS = ("actor.0.weight", "critic.0.weight")
 
 
-def network_arrays(network: ActorCritic) -> Arrays:
+def network_arrays(network: nn.Module) -> Arrays:
     """Weights by name."""
     state = network.state_dict()
     return {f"{_NETWORK}{name}": value.numpy().copy() for name, value in state.items()}
@@ -31,7 +32,7 @@ def optimiser_arrays(optimiser: torch.optim.Optimizer) -> Arrays:
     return arrays
 
 
-def restore_network(network: ActorCritic, arrays: Mapping[str, NDArray[Any]]) -> None:
+def restore_network(network: nn.Module, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Put weights back.
 
     Raises:

@@ -98,6 +98,11 @@ class Trainer:
         self._batches: dict[int, Cage2Batch] = {}
 
     @property
+    def updates(self) -> int:
+        """Updates so far."""
+        return self.progress.updates
+
+    @property
     def is_done(self) -> bool:
         """Whether the run has ended."""
         return self.progress.stopped is not None
@@ -257,11 +262,15 @@ class Trainer:
         """Weights and optimiser for a checkpoint."""
         return network_arrays(self.network) | optimiser_arrays(self.optimiser)
 
-    def restore(self, arrays: Arrays, progress: dict[str, Any]) -> None:
+    def to_json(self) -> dict[str, Any]:
+        """Counters for a checkpoint."""
+        return asdict(self.progress)
+
+    def restore(self, arrays: Arrays, data: dict[str, Any]) -> None:
         """Go on from a checkpoint."""
         restore_network(self.network, arrays)
         restore_optimiser(self.optimiser, arrays)
-        self.progress = Progress(**progress)
+        self.progress = Progress(**data)
 
 
 def _check_order_terms(config: TrainConfig) -> None:

@@ -1,12 +1,12 @@
 """Tables of a search for other tools, made from its journal and its policies' journals."""
 
 from collections.abc import Callable, Iterator
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from standing_orders.learn.run import CSV_COLUMNS, CSV_NAME, TENSORBOARD_TAGS
+from standing_orders.learn.run import CSV_COLUMNS, TENSORBOARD_TAGS
 from standing_orders.runs.folder import RunFolder
 from standing_orders.runs.journal import Journal
+from standing_orders.runs.loop import CSV_NAME
 from standing_orders.runs.sinks import CsvSink, TensorBoardSink, write_csv
 from standing_orders.search.state import Record, SearchState
 from standing_orders.search.store import PolicyStore
@@ -139,14 +139,7 @@ class Mirrors:
                 "search_episodes": before + played + update["gate_episodes"] - gate_before,
             }
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Write out what is left."""
         for sink in (self._sampling, self._training, self._board):
             sink.close()

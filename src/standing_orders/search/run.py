@@ -5,7 +5,7 @@ stopped or killed goes on from there, and ends in the same bits as without that.
 """
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from standing_orders.config import SearchConfig
@@ -118,7 +118,7 @@ class _Search:
             )
             self._state = SearchState(self._config, tuple(self._journal.read()))
             mirrors = Mirrors(self._folder, self._store, self._state, self._report)
-            self._mirrors = stack.enter_context(mirrors)
+            self._mirrors = stack.enter_context(closing(mirrors))
             self._watch(self._state, None)
             self._train_base()
             while self._state.final is None:

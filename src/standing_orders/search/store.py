@@ -3,17 +3,17 @@
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from standing_orders.config import SearchConfig, TrainConfig
-from standing_orders.learn.run import KIND, reopen, resume, save, start_from, train
+from standing_orders.learn.run import KIND, reopen, resume, start_from, train
 from standing_orders.learn.trainer import Trainer
 from standing_orders.rules.orders import describe_order
 from standing_orders.runs.checkpoint import load_latest, save_checkpoint
 from standing_orders.runs.folder import RunFolder
 from standing_orders.runs.journal import Journal
+from standing_orders.runs.loop import save
 from standing_orders.search.visit import OnUpdate, VisitResult, VisitTask
 from standing_orders.seeding import child_seed
 
@@ -91,7 +91,7 @@ class PolicyStore:
         return VisitTask(
             config=trainer.config.model_dump(mode="json"),
             arrays=trainer.to_arrays(),
-            progress=asdict(trainer.progress),
+            progress=trainer.to_json(),
             limit=choice["limit"],
             evaluation_episodes=choice["evaluation_episodes"],
             evaluation_seed=seed,

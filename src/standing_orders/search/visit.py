@@ -6,7 +6,7 @@ machine, with the same result.
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -75,7 +75,7 @@ def play_visit(task: VisitTask, on_update: OnUpdate = ignore) -> VisitResult:
             trainer.network, config, num_episodes=task.evaluation_episodes,
             seed=task.evaluation_seed,
         )  # fmt: skip
-    return VisitResult(trainer.to_arrays(), asdict(trainer.progress), records, measured)
+    return VisitResult(trainer.to_arrays(), trainer.to_json(), records, measured)
 
 
 def measure(network: ActorCritic, config: TrainConfig, *, num_episodes: int, seed: int) -> Measured:

@@ -1,0 +1,220 @@
+"""Every figure of the README about detection. The data sets are read from --data, never shipped.
+
+python benchmarks/detect.py records      # NSL-KDD and UNSW-NB15: team, liars, time
+python benchmarks/detect.py sessions     # synthetic and ADFA-LD: team against fixed prefixes
+python benchmarks/detect.py views        # split views against all views
+python benchmarks/detect.py gradient     # sampled PPO against the expected gradient
+python benchmarks/detect.py rule         # a rule that is broken without a price and kept with one
+"""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from standing_orders.detect.assess import (
+    Team,
+    assess,
+    assess_liars,
+    assess_rules,
+    mean_reward,
+)
+from standing_orders.detect.classifiers import fit_boosting
+from standing_orders.detect.contest import seeded
+from standing_orders.detect.data import load
+from standing_orders.detect.enforcement import RuleBook
+from standing_orders.detect.events import DataSet
+from standing_orders.detect.probe import probe
+from standing_orders.detect.run import use_one_thread
+from standing_orders.detect.settings import DetectConfig, LearnConfig, RulesConfig, TeamConfig
+from standing_orders.detect.stopping import fit_fixed_prefix, fit_history_boosting
+from standing_orders.detect.trainer import Trainer
+from standing_orders.detect.uncertainty import seed_interval
+
+What = Literal["records", "sessions", "views", "gradient", "rule"]
+STOPPED = "stopped: always (threat -> restrictive)"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to measure, on which data."""
+
+    what: tyro.conf.Positional[What]
+    data: Path = Path("../shared/data")  # folders nsl-kdd, unsw-nb15 and adfa-ld
+    seeds: int = 5
+    only: tuple[str, ...] = ()  # data sets: nsl-kdd, unsw-nb15, synthetic, adfa-ld; all
+    quick: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False  # a few updates, synthetic only
+
+
+def config_of(task: Task, name: str, **options: Any) -> DetectConfig:
+    """The default team on one data set."""
+    files: dict[str, Any] = {}
+    if name != "synthetic":
+        files = {"data": (task.data / name,), "format": name}
+    if name in ("nsl-kdd", "unsw-nb15"):
+        files["prevalence"] = 0.089
+    if task.quick:
+        learn = options.get("learn", LearnConfig())
+        options["learn"] = learn.model_copy(update={"iterations": 3, "steps": 500})
+    return DetectConfig(**files, **options)
+
+
+def sets_of(task: Task, *names: str) -> list[str]:
+    """Data sets to measure on."""
+    if task.quick:
+        return ["synthetic"]
+    return [name for name in names if not task.only or name in task.only]
+
+
+def train(config: DetectConfig, data: DataSet) -> tuple[Team, DetectConfig, float]:
+    """A team, its settled config, and the seconds it took."""
+    began = time.perf_counter()
+    trainer = Trainer(config, data)
+    while not trainer.is_done:
+        trainer.step()
+    book = RuleBook(trainer.config.rules.rules(data.task))
+    team = Team(trainer.network, trainer.config, book)
+    return team, trainer.config, time.perf_counter() - began
+
+
+def show(label: str, figures: list[dict[str, Any]]) -> None:
+    """Mean and half of the 95 % interval over the seeds, figure by figure."""
+    cells = []
+    for name in figures[0]:
+        values = [one[name] for one in figures]
+        if any(value is None for value in values):
+            continue
+        found = seed_interval(values)
+        half = "" if found.num == 1 else f" ± {found.high - found.mean:.4f}"
+        cells.append(f"{name} {found.mean:.4f}{half}")
+    print(f"{label} (n = {len(figures)} seeds): " + ", ".join(cells), flush=True)
+
+
+def measure_records(task: Task) -> None:
+    """F1 of the team and of gradient boosting, with one liar of four, and the time in all."""
+    for name in sets_of(task, "nsl-kdd", "unsw-nb15"):
+        teams, boosting = [], []
+        for index in range(task.seeds):
+            began = time.perf_counter()
+            config = seeded(config_of(task, name), index)
+            data = load(config.data_config())
+            probe(data, config.seed)
+            team, own, _ = train(config, data)
+            seconds = time.perf_counter() - began
+            found = assess(team, data, own)
+            key = "f1" if data.task == "records" else "mean_cost"
+            liars = [row for row in assess_liars(team, data, own) if row.num_liars == 1]
+            lost = [abs(found[key] - row.worst) for row in liars]
+            kept = ("f1", "f1_at_threshold", "pr_auc", "cost", "mean_cost", "prevalence")
+            teams.append({key: found[key] for key in kept if key in found})
+            teams[-1] |= {"lost_to_the_worst_liar": max(lost), "seconds": seconds}
+            if data.task == "records":
+                rule = fit_boosting(data.train, data.validation, own.seed, table=own.costs.table())
+                found = assess(rule, data, own)
+                boosting.append({key: found[key] for key in kept if key in found})
+            show(f"{name}, team", teams)
+        if boosting:
+            show(f"{name}, gradient boosting at the optimal threshold", boosting)
+
+
+def measure_sessions(task: Task) -> None:
+    """Cost of the team and of fixed prefixes, seed by seed on the same sessions."""
+    kept = ("mean_cost", "mean_events_seen", "detection_rate", "mean_delay", "false_alarm_rate")
+    for name in sets_of(task, "synthetic", "adfa-ld"):
+        rows: dict[str, list[dict[str, Any]]] = {}
+        for index in range(task.seeds):
+            config = seeded(config_of(task, name), index)
+            data = load(config.data_config())
+            team, own, _ = train(config, data)
+            parts = (data.train, data.validation, own.seed)
+            found = assess(team, data, own)
+            costs = own.session_costs
+            deciders: dict[str, Any] = {
+                "team": team,
+                "best fixed prefix": fit_fixed_prefix(*parts, costs=costs),
+                "fixed prefix, same events seen": fit_fixed_prefix(
+                    *parts, costs=costs, mean_events=found["mean_events_seen"]
+                ),
+                "fixed prefix that is told the end": fit_fixed_prefix(
+                    *parts, costs=costs, is_told_end=True
+                ),
+                "history boosting": fit_history_boosting(*parts, costs=costs),
+            }
+            for label, decider in deciders.items():
+                figures = assess(decider, data, own)
+                rows.setdefault(label, []).append({key: figures[key] for key in kept})
+            for label in deciders:
+                show(f"{name}, {label}", rows[label])
+        for label in [label for label in rows if label != "team"]:
+            pairs = zip(rows["team"], rows[label], strict=True)
+            gaps = [{"mean_cost": one["mean_cost"] - two["mean_cost"]} for one, two in pairs]
+            show(f"{name}, team minus {label}", gaps)
+
+
+def measure_variants(task: Task, variants: dict[str, dict[str, Any]], *names: str) -> None:
+    """The main figures of teams that differ in one thing, and what one liar costs them."""
+    for name in sets_of(task, *names):
+        for label, options in variants.items():
+            rows = []
+            for index in range(task.seeds):
+                config = seeded(config_of(task, name, **options), index)
+                data = load(config.data_config())
+                team, own, seconds = train(config, data)
+                found = assess(team, data, own)
+                main = "f1" if data.task == "records" else "mean_cost"
+                liars = [row for row in assess_liars(team, data, own) if row.num_liars == 1]
+                lost = max(abs(found[main] - row.worst) for row in liars)
+                rows.append({main: found[main], "lost_to_one_liar": lost, "seconds": seconds})
+            show(f"{name}, {label}", rows)
+
+
+def measure_rule(task: Task) -> None:
+    """One rule: how often it is broken and what is earned, without and with a learned price."""
+    rule: dict[str, Any] = {"defaults": False, "own": (STOPPED,), "price": 0.0, "price_rate": 0.5}
+    modes: dict[str, Any] = {"watched": "watch", "priced (lagrange)": "lagrange"}
+    for name in sets_of(task, "nsl-kdd"):
+        for label, mode in modes.items():
+            rows = []
+            for index in range(task.seeds):
+                rules = RulesConfig(**rule, mode=mode)
+                learn = LearnConfig(rule_gamma=0.0)
+                config = seeded(config_of(task, name, rules=rules, learn=learn), index)
+                data = load(config.data_config())
+                team, own, _ = train(config, data)
+                actions, scores = team.actions(data.test), team.scores(data.test)
+                found = assess_rules(actions, scores, data, own)["stopped"]
+                rows.append({
+                    "violation_rate": found["violation_rate"],
+                    "reward": mean_reward(actions, data.test, data, own),
+                })  # fmt: skip
+            show(f"{name}, `{STOPPED}` {label}", rows)
+
+
+def main(task: Task) -> None:
+    """Measure and print."""
+    use_one_thread()
+    if task.what == "records":
+        measure_records(task)
+    elif task.what == "sessions":
+        measure_sessions(task)
+    elif task.what == "rule":
+        measure_rule(task)
+    elif task.what == "views":
+        teams = {"all views": TeamConfig(), "split views": TeamConfig(views="split")}
+        views: dict[str, dict[str, Any]] = {name: {"team": team} for name, team in teams.items()}
+        measure_variants(task, views, "nsl-kdd", "unsw-nb15")
+    else:
+        learns = {
+            "expected gradient": LearnConfig(),
+            "sampled PPO": LearnConfig(gradient="sampled", advantages="agent", entropy=0.15),
+        }
+        gradients: dict[str, dict[str, Any]] = {
+            name: {"learn": learn} for name, learn in learns.items()
+        }
+        measure_variants(task, gradients, "nsl-kdd", "unsw-nb15")
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Task))

@@ -1,0 +1,359 @@
+"""How good a team or a baseline is on the test part: every figure that tables and files show."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from standing_orders.detect.actions import ALLOW, BLOCK
+from standing_orders.detect.classifiers import Fitted
+from standing_orders.detect.decisions import (
+    Decisions,
+    as_streams,
+    cast_votes,
+    decide_all,
+    suspicion_of,
+)
+from standing_orders.detect.enforcement import RuleBook, Shield
+from standing_orders.detect.events import DataSet, Events
+from standing_orders.detect.game import Game, make_game, play
+from standing_orders.detect.metrics import (
+    RecordMetrics,
+    best_f1_threshold,
+    count_decisions,
+    pr_auc,
+    record_metrics,
+)
+from standing_orders.detect.rollout import recent_shares
+from standing_orders.detect.session_costs import session_context
+from standing_orders.detect.session_metrics import SessionMetrics, delay_curve, session_metrics
+from standing_orders.detect.settings import DetectConfig
+from standing_orders.detect.team import TeamNetwork
+from standing_orders.detect.trainer import prepare
+from standing_orders.detect.uncertainty import Interval, session_interval
+from standing_orders.detect.voting.liars import LIARS, lie
+from standing_orders.seeding import child_seed
+
+MAX_SUBSETS = 20  # of agents that lie, tried for each number of liars
+EVENTS_AT_ONCE = 50_000  # of whole sessions, through the network
+Figures = dict[str, Any]
+_MIN_VARIANCE = 1e-9  # of margins that are not constant
+
+
+class Team:
+    """A trained team that judges whole parts of the data.
+
+    Args:
+        network: trained.
+        config: of its run.
+        shields: rules of mode `shield`, which replace decisions; None: nothing is replaced.
+    """
+
+    def __init__(
+        self, network: TeamNetwork, config: DetectConfig, shields: RuleBook | None = None
+    ) -> None:
+        self._network, self._config, self._shields = network, config, shields
+        self.shielded: dict[str, Any] | None = None  # what the shield did at the last decision
+        self._known: list[tuple[Events, NDArray[np.float64]]] = []  # probabilities, latest last
+        self._done: tuple[Events, NDArray[np.int64]] | None = None  # actions of the last events
+
+    def deciding_by(self, config: DetectConfig) -> "Team":
+        """The same agents with another way to decide, without a shield."""
+        return Team(self._network, config)
+
+    def probabilities(
+        self, events: Events
+    ) -> NDArray[np.float64]:  # (agents, num_events, NUM_ACTIONS)
+        """What each agent thinks of each event."""
+        for known, probs in self._known:
+            if known is events:
+                return probs
+        parts = []
+        for sessions in _chunks(events):
+            part = prepare(events.take_sessions(sessions), self._config)
+            with torch.inference_mode():
+                judged = self._network.judge(torch.from_numpy(part.features), part.starts)
+            parts.append(np.exp(judged.log_probs.numpy().astype(np.float64)))
+        self._known = [*self._known[-1:], (events, np.concatenate(parts, axis=1))]
+        return self._known[-1][1]
+
+    def scores(self, events: Events) -> NDArray[np.float64]:  # (num_events,)
+        """How likely the team is to flag each event."""
+        return suspicion_of(self.probabilities(events))
+
+    def actions(self, events: Events) -> NDArray[np.int64]:  # (num_events,)
+        """What the team does about each event."""
+        if self._done is None or self._done[0] is not events:
+            probs = self.probabilities(events)
+            self._done = events, self.decide(cast_votes(probs), probs, events).actions
+        return self._done[1]
+
+    def decide(
+        self, votes: NDArray[np.int8], probs: NDArray[np.float64], events: Events
+    ) -> Decisions:
+        """The outcome of ballots, after the shield."""
+        outcome = decide_all(votes, probs, self._config.team)
+        if self._shields is None or not self._shields.rules_of("shield"):
+            return outcome
+        actions, self.shielded = apply_shield(
+            self._shields, outcome.actions, suspicion_of(probs), events
+        )
+        return Decisions(actions, outcome.has_quorum)
+
+
+def _chunks(events: Events) -> Iterable[NDArray[np.int64]]:
+    """Numbers of the sessions that are judged together."""
+    part = events.starts[1:] // EVENTS_AT_ONCE
+    return np.split(np.arange(events.num_sessions), np.flatnonzero(np.diff(part)) + 1)
+
+
+def apply_shield(
+    book: RuleBook,
+    proposed: NDArray[np.int64],  # (num_events,)
+    suspicion: NDArray[np.float64],  # (num_events,)
+    events: Events,
+) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    """Replace decisions that would break a shield's rule, one event after the other.
+
+    Returns:
+        The decisions, and what the shield did. Events after the end of a session are left out.
+    """
+    shield, actions = Shield(book, num_streams=1), proposed.copy()
+    is_records = events.num_sessions == events.num_events
+    over = np.ones(1, dtype=np.bool_)
+    for first, end in itertools.pairwise(events.starts):
+        for index in range(first, end):
+            doubt = suspicion[index : index + 1]
+            actions[index] = shield.apply(actions[index : index + 1], suspicion=doubt).actions[0]
+            if not is_records and actions[index] >= BLOCK:  # the session has ended
+                break
+        if not is_records:
+            shield.end(is_last=over)
+    return actions, shield.to_json()
+
+
+def record_figures(metrics: RecordMetrics) -> Figures:
+    """Figures of decisions about records, by name."""
+    decisions = metrics.decisions
+    return {
+        "f1": decisions.f1,
+        "f1_at_threshold": metrics.f1,
+        "f1_threshold": metrics.f1_threshold,
+        "pr_auc": metrics.pr_auc,
+        "prevalence": metrics.prevalence,
+        "recall": decisions.recall,
+        "precision": decisions.precision,
+        "recall_at_1_percent_fpr": metrics.recall_at_fpr,
+        "fpr_at_95_percent_recall": metrics.fpr_at_recall,
+        "alarms_per_1000_benign": decisions.alarms_per_1000_benign,
+        "cost": metrics.cost.cost,
+        "cost_gap": metrics.cost.gap,
+        "unseen_recall": metrics.unseen_recall,
+        "attacks": [asdict(one) for one in metrics.attack_recalls],
+        "num_events": metrics.num_events,
+    }
+
+
+def session_figures(metrics: SessionMetrics) -> Figures:
+    """Figures of decisions about sessions, by name."""
+    names = (
+        "mean_cost", "mean_events_seen", "mean_attack_events_seen", "detection_rate", "mean_delay",
+        "false_alarm_rate", "early_stop_rate", "false_alarms_per_1000", "prevalence",
+        "num_sessions",
+    )  # fmt: skip
+    return {name: getattr(metrics, name) for name in names}
+
+
+def assess(
+    decider: Fitted, data: DataSet, config: DetectConfig, *, with_intervals: bool = False
+) -> Figures:
+    """All figures of a team or a baseline on the test part.
+
+    Args:
+        decider: what is judged.
+        data: the events; thresholds are fixed on the validation part.
+        config: costs, and the seed of the bootstrap.
+        with_intervals: add 95 % intervals of the main figure over resampled sessions.
+    """
+    scores, actions = decider.scores(data.test), decider.actions(data.test)
+    figures = {**_task_figures(decider, scores, actions, data, config)}
+    if with_intervals:
+        figures["interval"] = asdict(_interval(actions, data, config))
+    return {name: _plain(value) for name, value in figures.items()}
+
+
+def _task_figures(
+    decider: Fitted,
+    scores: NDArray[np.float64],
+    actions: NDArray[np.int64],
+    data: DataSet,
+    config: DetectConfig,
+) -> Figures:
+    test = data.test
+    if data.task == "records":
+        threshold = best_f1_threshold(decider.scores(data.validation), data.validation.is_threat)
+        seen = np.unique(data.train.attacks[data.train.is_threat])
+        metrics = record_metrics(
+            test, scores, actions, table=config.costs.table(), f1_threshold=threshold, seen=seen
+        )
+        return record_figures(metrics)
+    figures = session_figures(session_metrics(test, actions, config.session_costs))
+    curve = delay_curve(scores, session_context(test.is_threat, test.starts))
+    point = curve.at_false_alarms()
+    figures["pr_auc_event"] = pr_auc(scores, test.is_threat)
+    figures["delay_at_1_percent_false_alarms"] = point.mean_delay
+    figures["detection_at_1_percent_false_alarms"] = point.detection_rate
+    figures["unseen_detection"] = _unseen_detection(actions, data)
+    figures["delay_curve"] = {
+        "false_alarm_rate": curve.false_alarm_rates.tolist(),
+        "detection_rate": curve.detection_rates.tolist(),
+        "mean_delay": curve.mean_delays.tolist(),
+    }
+    return figures
+
+
+def _unseen_detection(actions: NDArray[np.int64], data: DataSet) -> float:
+    """Share of the sessions with an attack unseen in training that raise an alarm in time."""
+    test = data.test
+    unseen = [test.attack_names.index(name) for name in data.unseen_attacks]
+    is_unseen = np.isin(test.attacks, unseen)
+    alarms = is_unseen & (actions != ALLOW)
+    sessions = np.unique(test.session_index[is_unseen])
+    if not len(sessions):
+        return float("nan")
+    return len(np.unique(test.session_index[alarms])) / len(sessions)
+
+
+def main_figure(task: str) -> str:
+    """The figure that teams are compared by."""
+    return "f1" if task == "records" else "mean_cost"
+
+
+def measure(actions: NDArray[np.int64], events: Events, task: str, config: DetectConfig) -> float:
+    """The main figure of decisions: F1 of records, mean cost of sessions."""
+    if task == "records":
+        return count_decisions(actions != ALLOW, events.is_threat).f1
+    return session_metrics(events, actions, config.session_costs).mean_cost
+
+
+def _interval(actions: NDArray[np.int64], data: DataSet, config: DetectConfig) -> Interval:
+    test = data.test
+    statistic: Callable[[NDArray[np.int64]], float]
+    if data.task == "records":
+        flagged = actions != ALLOW
+
+        def statistic(sessions: NDArray[np.int64]) -> float:
+            return count_decisions(flagged[sessions], test.is_threat[sessions]).f1
+    else:
+        costs = session_metrics(test, actions, config.session_costs).costs
+
+        def statistic(sessions: NDArray[np.int64]) -> float:
+            return float(costs[sessions].mean())
+
+    return session_interval(statistic, test.num_sessions, config.seed)
+
+
+@dataclass(frozen=True)
+class LiarFigures:
+    """What a number of liars of one kind does to the team."""
+
+    kind: str
+    num_liars: int
+    mean: float  # of the main figure over the choices of who lies
+    worst: float
+    no_quorum: float  # share of events without a quorum
+
+
+def assess_liars(team: Team, data: DataSet, config: DetectConfig) -> list[LiarFigures]:
+    """The main figure for each kind of liar and 0 to n liars."""
+    test, agents = data.test, config.team.agents
+    probs = team.probabilities(test)
+    honest = cast_votes(probs)
+    worst = min if data.task == "records" else max
+    rows = []
+    for kind in LIARS:
+        for count in range(agents + 1):
+            figures, missing = [], []
+            choices = itertools.combinations(range(agents), count)
+            for liars in itertools.islice(choices, MAX_SUBSETS):
+                seed = child_seed(config.seed, "detect", "liars", kind, *liars)
+                rng = np.random.Generator(np.random.Philox(seed))
+                votes = lie(kind, honest, liars, rng)
+                outcome = decide_all(votes, probs, config.team)
+                figures.append(measure(outcome.actions, test, data.task, config))
+                missing.append(outcome.num_fallbacks / test.num_events)
+            rows.append(
+                LiarFigures(
+                    kind, count, float(np.mean(figures)), worst(figures), float(np.mean(missing))
+                )
+            )
+    return rows
+
+
+def assess_rules(
+    actions: NDArray[np.int64], scores: NDArray[np.float64], data: DataSet, config: DetectConfig
+) -> Figures:
+    """Violation rates and margins of every rule on the test part."""
+    book = RuleBook(config.rules.rules(data.task))
+    game = game_of(data.test, data, config)
+    suspicion = np.clip(scores, 0, 1)[:, None]
+    judgement = book.judge(as_streams(game, data.task, actions[:, None], suspicion))
+    # A price here would be the initial one, not the one that was learned.
+    return {
+        name: {key: value for key, value in metrics.items() if key != "price"}
+        for name, metrics in judgement.metrics.items()
+    }
+
+
+def assess_foresight(
+    network: TeamNetwork, actions: NDArray[np.int64], data: DataSet, config: DetectConfig
+) -> Figures:
+    """How well the constraint heads foresee each rule's margin: 1 - error / variance, or None."""
+    book = RuleBook(config.rules.rules(data.task))
+    game = game_of(data.test, data, config)
+    test = prepare(data.test, config)
+    with torch.inference_mode():
+        hidden = network.judge(torch.from_numpy(test.features), test.starts).hidden
+    streams = as_streams(game, data.task, actions[:, None], np.zeros((len(actions), 1)))
+    context = torch.from_numpy(recent_shares(streams).astype(np.float32))
+    with torch.inference_mode():
+        seen = network.margins(hidden, context).numpy().mean(axis=0)  # (rows, num_rules)
+    is_valid = streams.valid[:, 0]
+    found = {}
+    for index, (rule, targets) in enumerate(
+        zip(book.rules, book.margin_targets(streams)[:, :, 0], strict=True)
+    ):
+        true, guess = targets[is_valid], seen[is_valid, index]
+        variance = float(true.var())
+        error = float(((guess - true) ** 2).mean())
+        found[rule.name] = 1 - error / variance if variance > _MIN_VARIANCE else None
+    return found
+
+
+def game_of(events: Events, data: DataSet, config: DetectConfig) -> Game:
+    """What actions earn at some of the events of a data set."""
+    return make_game(events, data.task, config.costs.table(), config.session_costs)
+
+
+def mean_reward(
+    actions: NDArray[np.int64], events: Events, data: DataSet, config: DetectConfig
+) -> float:
+    """Mean reward a session, or a record, of decisions."""
+    played = play(game_of(events, data, config), actions)
+    return float(played.rewards.sum() / events.num_sessions)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers that files can hold: one that is not finite becomes None."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

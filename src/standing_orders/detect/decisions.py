@@ -1,0 +1,77 @@
+"""From the agents' probabilities to ballots, and from ballots to what the team does."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from standing_orders.detect.actions import ALLOW
+from standing_orders.detect.enforcement import Streams
+from standing_orders.detect.events import Task
+from standing_orders.detect.game import Game, play
+from standing_orders.detect.settings import TeamConfig
+from standing_orders.detect.voting.quorum import decide
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """What a team does about events."""
+
+    actions: NDArray[np.int64]  # (rows,)
+    has_quorum: NDArray[np.bool_]  # (rows,): True where nobody votes
+
+    @property
+    def num_fallbacks(self) -> int:
+        """Events without a quorum."""
+        return int((~self.has_quorum).sum())
+
+
+def cast_votes(
+    probs: NDArray[np.float64],
+) -> NDArray[np.int8]:  # (agents, rows, 4) -> (rows, agents)
+    """Each agent's likeliest action."""
+    return probs.argmax(axis=-1).T.astype(np.int8)
+
+
+def suspicion_of(probs: NDArray[np.float64]) -> NDArray[np.float64]:  # (agents, rows, 4) -> (rows,)
+    """The team's score: the chance of any action but allow, mean over the agents."""
+    return np.clip(1 - probs[:, :, ALLOW].mean(axis=0), 0.0, 1.0)
+
+
+def decide_all(
+    votes: NDArray[np.int8],  # (rows, agents)
+    probs: NDArray[np.float64],  # (agents, rows, NUM_ACTIONS)
+    config: TeamConfig,
+) -> Decisions:
+    """The team's decisions.
+
+    Args:
+        votes: as the counter gets them.
+        probs: what `average` goes by; liars do not change it.
+        config: how the team decides.
+    """
+    if config.vote == "quorum":
+        outcome = decide(votes, config.faults, ties=config.ties)
+        return Decisions(outcome.actions.astype(np.int64), outcome.has_quorum)
+    actions = probs.mean(axis=0).argmax(axis=-1).astype(np.int64)
+    return Decisions(actions, np.ones(len(actions), dtype=np.bool_))
+
+
+def as_streams(
+    game: Game,
+    task: Task,
+    actions: NDArray[np.int64],  # (rows, num_streams)
+    suspicion: NDArray[np.float64] | None = None,  # (rows, num_streams)
+) -> Streams:
+    """Decisions as rules see them: one stream of events for each decider.
+
+    A stream of records is one long session; events after the end of a session did not happen.
+    """
+    shape = actions.shape
+    threat = np.broadcast_to(game.is_threat[:, None], shape)
+    if task == "records":
+        return Streams(actions, threat, suspicion=suspicion)
+    is_open = np.stack([play(game, column).is_open for column in actions.T], axis=1)
+    is_last = np.zeros(shape, dtype=np.bool_)
+    is_last[game.starts[1:] - 1] = True
+    return Streams(actions, threat, is_valid=is_open, is_last=is_last, suspicion=suspicion)

@@ -1,0 +1,169 @@
+"""The detection team as a PettingZoo environment: each agent sees its view, all of them vote.
+
+A thin shell over `game.OpenSessions`. An episode of *records* is a row of events, each judged by
+itself: every agent earns what its own action is worth and the team term, and nobody's action
+changes what comes next. An episode of *sessions* is one session: the vote decides, all agents earn
+what its outcome is worth, and a block or a quarantine ends it.
+"""
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+from pettingzoo import ParallelEnv
+
+from standing_orders.detect.actions import NUM_ACTIONS
+from standing_orders.detect.costs import team_rewards
+from standing_orders.detect.decisions import decide_all
+from standing_orders.detect.events import DataSet
+from standing_orders.detect.game import Game, OpenSessions, make_game
+from standing_orders.detect.settings import DetectConfig, check_team
+from standing_orders.detect.trainer import prepare
+from standing_orders.detect.views import split_views
+from standing_orders.errors import ConfigError, SimulationError
+
+Observations = dict[str, NDArray[np.float32]]
+RECORDS_EPISODE = 256  # events
+
+
+class DetectionEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo ships no types
+    """Events of a data set for a team of agents, as PettingZoo's parallel API.
+
+    Args:
+        data: the events; the training part is played.
+        config: team, costs and views.
+        horizon: events of an episode of records; sessions end by themselves.
+
+    Raises:
+        VotingError: too few agents for the liars that the vote must bear.
+        ConfigError: the team's vote needs probabilities, which actions do not have.
+
+    Example:
+        >>> from standing_orders.detect.synthetic import make_sessions
+        >>> env = DetectionEnv(make_sessions(0, num_sessions=60), DetectConfig())
+        >>> observations, infos = env.reset(seed=1)
+        >>> step = env.step({agent: 0 for agent in env.agents})
+    """
+
+    metadata = {"name": "standing_orders_detection_v1", "render_modes": []}  # noqa: RUF012
+
+    def __init__(
+        self, data: DataSet, config: DetectConfig, *, horizon: int = RECORDS_EPISODE
+    ) -> None:
+        config = config.settled(data.task)
+        check_team(config.team)
+        if config.team.vote == "average":
+            raise ConfigError("team.vote = 'average': an environment has votes, no probabilities")
+        self.render_mode = None
+        self.possible_agents = [f"agent_{i}" for i in range(config.team.agents)]
+        self.agents: list[str] = []
+        self._task, self._config, self._horizon = data.task, config, horizon
+        self._table = config.costs.table()
+        self._events = prepare(data.train, config)
+        self._views = split_views(self._events, config.team.agents, config.team.views)
+        self.observation_spaces = {
+            agent: spaces.Box(-np.inf, np.inf, shape=(len(view),), dtype=np.float32)
+            for agent, view in zip(self.possible_agents, self._views, strict=True)
+        }
+        self.action_spaces = {agent: spaces.Discrete(NUM_ACTIONS) for agent in self.possible_agents}
+        self._game: Game = make_game(data.train, data.task, self._table, config.session_costs)
+        self._rng = np.random.Generator(np.random.Philox(config.seed))
+        self._open: OpenSessions | None = None
+        self._num_steps = 0
+
+    def observation_space(self, agent: str) -> spaces.Box:
+        """The features that an agent sees."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Discrete:
+        """Allow, alert, block, quarantine."""
+        return self.action_spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observations, dict[str, dict[str, Any]]]:
+        """Begin an episode with a session, or a record, drawn at random."""
+        del options
+        if seed is not None:
+            self._rng = np.random.Generator(np.random.Philox(seed))
+        self.agents = list(self.possible_agents)
+        self._num_steps = 0
+        self._next_session()
+        return self._observe(), {agent: {} for agent in self.agents}
+
+    def step(
+        self, actions: dict[str, int]
+    ) -> tuple[
+        Observations,
+        dict[str, float],
+        dict[str, bool],
+        dict[str, bool],
+        dict[str, dict[str, Any]],
+    ]:
+        """Vote about the present event.
+
+        Raises:
+            SimulationError: there is no episode, or an agent has no action.
+        """
+        if self._open is None or not self.agents:
+            raise SimulationError("step: the episode is over: call reset first")
+        missing = [agent for agent in self.agents if agent not in actions]
+        if missing:
+            raise SimulationError(f"step: no action of {', '.join(missing)}")
+        votes = np.array([[int(actions[agent]) for agent in self.agents]], dtype=np.int8)
+        if not ((votes >= 0) & (votes < NUM_ACTIONS)).all():
+            raise SimulationError(f"step: {votes[0].tolist()}: actions are 0 to {NUM_ACTIONS - 1}")
+        self._num_steps += 1
+        event = int(self._open.events[0])
+        decided = self._decide(votes)
+        shared = float(self._open.step(np.array([decided]))[0])
+        rewards = self._rewards(votes, event, shared)
+        is_over = is_cut = False
+        if self._task == "sessions":
+            is_over = not self._open.is_open[0]
+        else:
+            is_cut = self._num_steps >= self._horizon
+            self._next_session()
+        observations = self._observe()
+        infos = {
+            agent: {"decision": decided, "is_threat": bool(self._game.is_threat[event])}
+            for agent in self.agents
+        }
+        over, cut = dict.fromkeys(self.agents, is_over), dict.fromkeys(self.agents, is_cut)
+        if is_over or is_cut:
+            self.agents = []
+        return observations, rewards, over, cut, infos
+
+    def _decide(self, votes: NDArray[np.int8]) -> int:
+        if self._config.team.vote == "none":
+            return int(votes[0, 0])
+        chosen = np.eye(NUM_ACTIONS)[votes.T]
+        return int(decide_all(votes, chosen, self._config.team).actions[0])
+
+    def _rewards(self, votes: NDArray[np.int8], event: int, shared: float) -> dict[str, float]:
+        if self._task == "sessions":
+            return dict.fromkeys(self.agents, shared)
+        threat = self._game.is_threat[event : event + 1]
+        together = float(team_rewards(self._table, votes, threat)[0])
+        own = self._game.rewards[event, votes[0], 0] + together
+        return {agent: float(one) for agent, one in zip(self.agents, own, strict=True)}
+
+    def _next_session(self) -> None:
+        session = int(self._rng.integers(self._game.num_sessions))
+        self._open = OpenSessions(self._game, [session])
+
+    def _observe(self) -> Observations:
+        assert self._open is not None
+        row = self._events.features[int(self._open.events[0])]
+        return {
+            agent: row[self._views[index]]
+            for index, agent in enumerate(self.possible_agents)
+            if agent in self.agents
+        }
+
+    def render(self) -> None:
+        """Nothing to see."""
+
+    def close(self) -> None:
+        """Nothing to close."""

@@ -1,0 +1,106 @@
+"""Everything about a trained run, for `detect evaluate`."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from standing_orders.detect.assess import (
+    Figures,
+    LiarFigures,
+    Team,
+    assess,
+    assess_foresight,
+    assess_liars,
+    assess_rules,
+    main_figure,
+)
+from standing_orders.detect.decisions import cast_votes
+from standing_orders.detect.enforcement import RuleBook
+from standing_orders.detect.events import DataSet
+from standing_orders.detect.run import load_team
+from standing_orders.detect.settings import DetectConfig
+from standing_orders.detect.voting.liars import LIARS
+from standing_orders.detect.voting.simulate import agree
+from standing_orders.seeding import child_seed
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a team is worth on the test part of its data."""
+
+    data_name: str
+    main_figure: str
+    faults: int  # liars that the vote bears
+    figures: Figures
+    liars: list[LiarFigures]  # empty without a vote
+    rules: Figures
+    foresight: Figures
+    shielded: Figures | None
+    agreements: list[Figures]  # by kind of liar; empty unless asked for
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def evaluate_run(path: Path, *, num_agreements: int = 0) -> Evaluation:
+    """Judge the team of a run folder.
+
+    Args:
+        path: the run folder.
+        num_agreements: events of the test part that the agents also agree on by messages.
+
+    Raises:
+        VotingError: too few agents for an agreement without trust.
+        CheckpointError: the folder holds no such run, or its data have changed.
+    """
+    network, config, data = load_team(path)
+    team = Team(network, config, RuleBook(config.rules.rules(data.task)))
+    figures = assess(team, data, config, with_intervals=True)
+    actions, scores = team.actions(data.test), team.scores(data.test)
+    liars = assess_liars(team, data, config) if config.team.vote == "quorum" else []
+    foresight = assess_foresight(network, actions, data, config) if config.learn.margin else {}
+    return Evaluation(
+        data_name=data.name,
+        main_figure=main_figure(data.task),
+        faults=config.team.faults,
+        figures=figures,
+        liars=liars,
+        rules=assess_rules(actions, scores, data, config),
+        foresight=foresight,
+        shielded=team.shielded,
+        agreements=agree_by_messages(team, data, config, num_agreements) if num_agreements else [],
+    )
+
+
+def agree_by_messages(
+    team: Team, data: DataSet, config: DetectConfig, num_events: int
+) -> list[Figures]:
+    """Let the agents agree without a trusted counter, as many of them lying as they bear.
+
+    Raises:
+        VotingError: n < 3f + 1, or f = 0.
+    """
+    first = data.test.starts.searchsorted(num_events, side="right") - 1
+    part = data.test.take_sessions(range(max(1, int(first))))
+    votes = cast_votes(team.probabilities(part))[:num_events]
+    found = []
+    for kind in LIARS:
+        outcome = agree(
+            votes,
+            config.team.faults,
+            liars=dict.fromkeys(range(config.team.faults), kind),
+            seed=child_seed(config.seed, "detect", "agree", kind),
+        )
+        found.append(
+            {
+                "liar": kind,
+                "events": len(votes),
+                "agreed": float(outcome.has_agreement.mean()),
+                "in_range": float(outcome.is_valid.mean()),
+                "undecided": outcome.num_undecided,
+                "fallbacks": outcome.num_fallbacks,
+                "messages_per_event": outcome.num_messages / len(votes),
+            }
+        )
+    return found

@@ -1,0 +1,199 @@
+"""One batch: what the team does about some sessions, what it earns and what the rules say."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from standing_orders.detect.actions import NUM_ACTIONS
+from standing_orders.detect.costs import CostTable, team_rewards
+from standing_orders.detect.credit import (
+    Credit,
+    expected_credit,
+    penalty_advantages,
+    sampled_credit,
+)
+from standing_orders.detect.decisions import as_streams, cast_votes, decide_all, suspicion_of
+from standing_orders.detect.enforcement import Judgement, RuleBook, Streams
+from standing_orders.detect.events import Task
+from standing_orders.detect.game import Game, play
+from standing_orders.detect.settings import DetectConfig
+from standing_orders.detect.team import CONTEXT_SIZE, TeamNetwork
+from standing_orders.errors import NumericsError
+from standing_orders.learn.sampling import sample_actions
+
+RECENT = 20  # decisions that the constraint head is told about
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """A batch with all that an update needs."""
+
+    features: Tensor  # (rows, num_features)
+    game: Game
+    old_log_probs: Tensor  # (agents, rows, NUM_ACTIONS)
+    actions: NDArray[np.int64]  # (agents, rows): drawn
+    credit: Credit
+    penalties: NDArray[np.float64]  # (agents, rows): advantages of the actions drawn, in reward
+    decisions: NDArray[np.int64]  # (rows,): what the team does with its likeliest votes
+    has_quorum: NDArray[np.bool_]  # (rows,)
+    judgement: Judgement  # of these decisions
+    margin_targets: NDArray[np.float64]  # (rows, num_rules)
+    context: NDArray[np.float64]  # (rows, CONTEXT_SIZE)
+
+
+def collect(
+    network: TeamNetwork,
+    features: Tensor,  # (rows, num_features)
+    game: Game,
+    *,
+    task: Task,
+    config: DetectConfig,
+    table: CostTable,
+    book: RuleBook,
+    value_scale: tuple[float, float],
+    seed: int,
+) -> Rollout:
+    """Let the team judge a batch.
+
+    Args:
+        network: the team.
+        features: of the events of the game.
+        game: the sessions.
+        task: records or sessions.
+        config: of the run.
+        table: what records earn, for the team term.
+        book: the rules, at their present prices.
+        value_scale: mean and spread that the critics' values are normalised by.
+        seed: of the actions drawn.
+
+    Raises:
+        NumericsError: a probability is not finite.
+    """
+    with torch.inference_mode():
+        log_probs = network.judge(features, game.starts).log_probs
+    if not torch.isfinite(log_probs).all():
+        agent = int((~torch.isfinite(log_probs)).nonzero()[0, 0])
+        raise NumericsError(f"log-probabilities of agent {agent} are not finite")
+    probs = np.exp(log_probs.numpy().astype(np.float64))
+    actions = draw(log_probs.numpy(), seed)
+    credit = _credit(network, features, game, probs, actions, task, config, table, value_scale)
+    votes = cast_votes(probs)
+    outcome = decide_all(votes, probs, config.team)
+    streams = as_streams(game, task, outcome.actions[:, None], suspicion_of(probs)[:, None])
+    targets = np.zeros((game.num_events, len(book.rules)))
+    if config.learn.margin and book.rules:
+        targets = book.margin_targets(streams)[:, :, 0].T
+    return Rollout(
+        features=features,
+        game=game,
+        old_log_probs=log_probs.clone(),  # out of inference mode
+        actions=actions,
+        credit=credit,
+        penalties=_penalties(book, game, task, probs, actions, config),
+        decisions=outcome.actions,
+        has_quorum=outcome.has_quorum,
+        judgement=book.judge(streams),
+        margin_targets=targets,
+        context=recent_shares(streams),
+    )
+
+
+def draw(log_probs: NDArray[np.float32], seed: int) -> NDArray[np.int64]:  # (agents, rows)
+    """Draw each agent's action about each event."""
+    flat = np.ascontiguousarray(log_probs.reshape(-1, NUM_ACTIONS))
+    uniforms = np.random.Generator(np.random.Philox(seed)).random(len(flat))
+    actions = np.empty(len(flat), dtype=np.int64)
+    sample_actions(flat, uniforms, actions)
+    return actions.reshape(log_probs.shape[:2])
+
+
+def _credit(
+    network: TeamNetwork,
+    features: Tensor,
+    game: Game,
+    probs: NDArray[np.float64],
+    actions: NDArray[np.int64],
+    task: Task,
+    config: DetectConfig,
+    table: CostTable,
+    value_scale: tuple[float, float],
+) -> Credit:
+    learn = config.learn
+    assert learn.gamma is not None  # settled
+    gamma = learn.gamma
+    extra = team_terms(table, actions, game.is_threat) if task == "records" else None
+    if learn.gradient == "expected":
+        scaled = replace(game, rewards=game.rewards * learn.reward_scale)
+        more = None if extra is None else extra * learn.reward_scale
+        credit = expected_credit(probs, scaled, gamma=gamma, extra=more)
+        if learn.visits == "all":
+            credit = replace(credit, weights=np.ones_like(credit.weights))
+        return credit
+    if learn.credit == "vote":
+        decided = decide_all(actions.T.astype(np.int8), probs, config.team).actions
+        played = [play(game, decided)] * len(actions)
+    else:
+        played = [play(game, own) for own in actions]
+    rewards = np.stack([one.rewards for one in played])
+    if extra is not None:
+        rewards += np.take_along_axis(extra, actions[:, :, None], axis=2)[:, :, 0]
+    rewards *= learn.reward_scale
+    played = [replace(one, rewards=row) for one, row in zip(played, rewards, strict=True)]
+    with torch.inference_mode():
+        values = network.value(features, game.starts).numpy().astype(np.float64)
+    mean, spread = value_scale
+    return sampled_credit(
+        played, values * spread + mean, game.starts, gamma=gamma, gae_lambda=learn.gae_lambda
+    )
+
+
+def team_terms(
+    table: CostTable,
+    actions: NDArray[np.int64],  # (agents, rows)
+    is_threat: NDArray[np.bool_],  # (rows,)
+) -> NDArray[np.float64] | None:  # (agents, rows, NUM_ACTIONS)
+    """The team term that each action of an agent would give, the others acting as they did."""
+    if not table.team:
+        return None
+    terms = np.empty((*actions.shape, NUM_ACTIONS))
+    for agent in range(len(actions)):
+        votes = actions.T.copy()
+        for action in range(NUM_ACTIONS):
+            votes[:, agent] = action
+            terms[agent, :, action] = team_rewards(table, votes, is_threat)
+    return terms
+
+
+def _penalties(
+    book: RuleBook,
+    game: Game,
+    task: Task,
+    probs: NDArray[np.float64],
+    actions: NDArray[np.int64],
+    config: DetectConfig,
+) -> NDArray[np.float64]:  # (agents, rows)
+    """Each agent answers for the rules that its own actions break."""
+    if not book.rules_of("fine", "lagrange"):
+        return np.zeros(actions.shape)
+    doubt = np.broadcast_to(suspicion_of(probs)[:, None], actions.T.shape)
+    streams = as_streams(game, task, actions.T, doubt)
+    return penalty_advantages(
+        book.judge(streams).penalty,
+        game.is_threat,
+        is_open=streams.valid,
+        gamma=config.learn.rule_gamma,
+    )
+
+
+def recent_shares(streams: Streams) -> NDArray[np.float64]:  # (steps, CONTEXT_SIZE)
+    """Share of each action among the last decisions before each event of the first stream."""
+    happened = streams.valid[:, 0]
+    done = (streams.actions[:, :1] == np.arange(CONTEXT_SIZE)) & happened[:, None]
+    total = np.concatenate([np.zeros((1, CONTEXT_SIZE)), np.cumsum(done, axis=0)])
+    before = np.arange(len(done))
+    counts = total[before] - total[np.maximum(before - RECENT, 0)]
+    shares: NDArray[np.float64] = counts / RECENT
+    return shares

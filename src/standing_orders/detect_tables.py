@@ -1,0 +1,227 @@
+"""How detection looks on a terminal: before, during and after training."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from standing_orders.detect.assess import Figures, LiarFigures
+from standing_orders.detect.contest import COLUMNS, EQUAL_PREFIX, TEAM, Contest
+from standing_orders.detect.events import DataSet
+from standing_orders.detect.uncertainty import Interval
+from standing_orders.tables import wide_console
+
+_WORDS = {
+    "f1": "F1",
+    "f1_at_threshold": "F1 thr",
+    "pr_auc": "PR-AUC",
+    "recall_at_1_percent_fpr": "TPR@1%",
+    "fpr_at_95_percent_recall": "FPR@95%",
+    "alarms_per_1000_benign": "alarms/1000",
+    "cost": "cost",
+    "cost_gap": "gap",
+    "unseen_recall": "unseen",
+    "mean_cost": "cost",
+    "mean_events_seen": "events",
+    "detection_rate": "detected",
+    "mean_delay": "delay",
+    "false_alarm_rate": "false alarms",
+    "false_alarms_per_1000": "alarms/1000",
+    "early_stop_rate": "early",
+    "pr_auc_event": "PR-AUC",
+}
+_SHOWN_ATTACKS = 12
+_COLUMNS_AT_ONCE = 5  # of a contest: no figure is cut at 120 characters
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, name in enumerate(columns):
+        table.add_column(name, justify="left" if index == 0 else "right", no_wrap=True)
+    return table
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def print_data(data: DataSet) -> None:
+    """What was read, and what was left out."""
+    console = wide_console()
+    sizes = ", ".join(
+        f"{name} {part.num_events} events in {part.num_sessions} sessions"
+        if data.task == "sessions"
+        else f"{name} {part.num_events}"
+        for name, part in (
+            ("training", data.train), ("validation", data.validation), ("test", data.test),
+        )
+    )  # fmt: skip
+    console.print(
+        f"{data.name}: {data.task}; {sizes}; {data.train.num_features} inputs; "
+        f"{100 * data.train.prevalence:.2f} % of the events are threats"
+    )
+    for name, reason in data.dropped.items():
+        console.print(f"  no input: {name}: {reason}", markup=False)
+    for note in data.notes:
+        console.print(f"  note: {note}", markup=False)
+
+
+def print_earnings(rows: Iterable[tuple[str, float]], unit: str) -> None:
+    """What simple policies earn, and the optimal thresholds."""
+    console = wide_console()
+    console.print(f"mean reward a {unit}:")
+    for name, value in rows:
+        console.print(f"  {name:50} {value:8.3f}")
+
+
+@contextmanager
+def watch_team(folder: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """A live view of a run; where there is no terminal, a line for every 25th update."""
+    console = Console(stderr=True, highlight=False)
+    began: list[float] = []
+
+    def describe(record: dict[str, Any]) -> str:
+        now = time.perf_counter()
+        began[:] = began or [now, float(record["total_events"])]
+        speed = (record["total_events"] - began[1]) / max(now - began[0], 1e-9)
+        team, loss = record["team"], record["loss"]
+        text = (
+            f"update {record['update']}  {record['total_events']} events  {speed:.0f}/s  "
+            f"reward {team['reward']:.3f}  F1 {_number(team['f1'])}  no quorum "
+            f"{100 * team['no_quorum']:.2f} %\n"
+            f"  policy {loss['policy_loss']:.4f}  value {loss['value_loss']:.4f}  entropy "
+            f"{loss['entropy']:.3f}  KL {loss['kl']:.4f}  margin {loss['margin_loss']:.4f}"
+        )
+        for name, rule in record["rules"].items():
+            price = f"  price {rule['price']:.2f}" if "price" in rule else ""
+            broken = rule["violation_rate"]
+            share = "no obligation" if broken is None else f"{100 * broken:.1f} % broken"
+            text += f"\n  {name}: {share}{price}"
+        return text
+
+    with Live(console=console, transient=True, auto_refresh=False) as live:
+
+        def on_update(record: dict[str, Any]) -> None:
+            if console.is_terminal:
+                live.update(f"{folder}\n{describe(record)}", refresh=True)
+            elif record["update"] % 25 == 1 or record["stopped"]:
+                console.print(describe(record).splitlines()[0])
+
+        yield on_update
+
+
+@contextmanager
+def watch_steps() -> Iterator[Callable[[str], None]]:
+    """What is being worked on, on standard error; quiet if that is not a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status("") as status:
+        yield status.update
+
+
+def print_figures(title: str, figures: Figures) -> None:
+    """Every figure of one team, one a line."""
+    table = _table(title, ("figure", "value"))
+    for name, value in figures.items():
+        if isinstance(value, int | float) or value is None:
+            table.add_row(name.replace("_", " "), _number(value))
+    console = wide_console()
+    console.print(table)
+    if figures.get("interval"):
+        found = figures["interval"]
+        console.print(
+            f"95 % interval of the main figure over resampled sessions: {found['low']:.4f} to "
+            f"{found['high']:.4f}"
+        )
+    if figures.get("attacks"):
+        attacks = _table("recall by attack", ("attack", "events", "recall", "unseen in training"))
+        for one in figures["attacks"][:_SHOWN_ATTACKS]:
+            attacks.add_row(
+                one["attack"], str(one["num_events"]), _number(one["recall"]),
+                "yes" if one["is_unseen"] else "",
+            )  # fmt: skip
+        console.print(attacks)
+
+
+def print_rules(rules: Figures, foresight: Figures, shielded: Figures | None) -> None:
+    """What the rules say about decisions."""
+    names = ("rule", "obligations", "broken", "rate", "margin mean", "margin min", "foreseen")
+    table = _table("rules on the test part", names)
+    for name, found in rules.items():
+        table.add_row(
+            name, str(found["obligations"]), str(found["violations"]),
+            _number(found["violation_rate"]), _number(found["margin_mean"]),
+            _number(found["margin_min"]), _number(foresight.get(name)),
+        )  # fmt: skip
+    console = wide_console()
+    console.print(table)
+    console.print("foreseen: share of the margins' variance that the constraint head explains")
+    if shielded is not None:
+        console.print(f"shield: {shielded['replaced']} of {shielded['decisions']} replaced")
+
+
+def print_liars(rows: Sequence[LiarFigures], figure: str, faults: int) -> None:
+    """The main figure by kind and number of liars."""
+    counts = sorted({row.num_liars for row in rows})
+    title = f"{figure.replace('_', ' ')} by number of liars, mean (worst choice of who lies)"
+    table = _table(f"{title}; the vote bears {faults}", ("liar", *map(str, counts)))
+    for kind in dict.fromkeys(row.kind for row in rows):
+        own = [row for row in rows if row.kind == kind]
+        table.add_row(kind, *(f"{row.mean:.4f} ({row.worst:.4f})" for row in own))
+    wide_console().print(table)
+
+
+def print_agreements(rows: Sequence[Figures]) -> None:
+    """What an agreement without a trusted counter came to, by kind of liar."""
+    table = _table("agreement by messages, as many liars as the team bears", tuple(rows[0]))
+    for row in rows:
+        table.add_row(
+            *(value if isinstance(value, str) else _number(value) for value in row.values())
+        )
+    wide_console().print(table)
+
+
+def _show(interval: Interval | None) -> str:
+    if interval is None:
+        return "-"
+    if interval.low != interval.low:  # one seed has no interval
+        return f"{interval.mean:.4g}"
+    return f"{interval.mean:.4g} ± {interval.high - interval.mean:.2g}"
+
+
+def print_contest(contest: Contest) -> None:
+    """Everybody side by side, then what the difference comes to."""
+    columns = COLUMNS[contest.task]
+    num = len(contest.figures[TEAM])
+    title = f"{contest.task}: test part, mean over {num} seeds ± half of the 95 % interval"
+    console = wide_console()
+    for start in range(0, len(columns), _COLUMNS_AT_ONCE):
+        shown = columns[start : start + _COLUMNS_AT_ONCE]
+        table = _table("" if start else title, ("", *(_WORDS[name] for name in shown)))
+        for name in contest.figures:
+            table.add_row(name, *(_show(contest.interval(name, column)) for column in shown))
+        console.print(table)
+    for name, found in contest.rules.items():
+        rates = [
+            (rule, [one[rule]["violation_rate"] for one in found]) for rule in (found or [{}])[0]
+        ]
+        broken = ", ".join(
+            f"{rule} {100 * sum(values) / len(values):.1f} %"
+            for rule, values in rates
+            if None not in values
+        )
+        console.print(f"rules broken, {name}: {broken}")
+    if contest.task == "sessions":
+        for other in ("fixed prefix", EQUAL_PREFIX):
+            gap = contest.difference(TEAM, other, "mean_cost")
+            if gap is not None:
+                verdict = "below" if gap.mean < 0 else "NOT below"
+                console.print(f"team's cost minus that of {other}: {_show(gap)}: {verdict} it")

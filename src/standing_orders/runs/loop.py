@@ -1,0 +1,143 @@
+"""Training in a run folder: what learns in updates is kept, mirrored, killed and resumed alike."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from standing_orders.errors import CheckpointError
+from standing_orders.runs.checkpoint import (
+    Checkpoint,
+    load_latest,
+    prune_checkpoints,
+    save_checkpoint,
+)
+from standing_orders.runs.folder import RunFolder
+from standing_orders.runs.journal import Journal
+from standing_orders.runs.sinks import CsvSink, TensorBoardSink
+
+CSV_NAME = "training_log.csv"
+Record = dict[str, Any]
+Report = Callable[[str], None]
+OnUpdate = Callable[[Record], None]
+
+
+class Trainable(Protocol):
+    """What learns in updates."""
+
+    @property
+    def updates(self) -> int:
+        """Updates so far; the journal has a record of each."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the run has ended."""
+
+    def step(self) -> Record:
+        """Do one update and give its record."""
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """All arrays of a checkpoint."""
+
+    def to_json(self) -> Record:
+        """Everything else of a checkpoint."""
+
+    def restore(self, arrays: dict[str, NDArray[Any]], data: Record) -> None:
+        """Go on from a checkpoint."""
+
+
+@dataclass(frozen=True)
+class Mirrors:
+    """Which figures of the records go to training_log.csv and to TensorBoard."""
+
+    columns: Mapping[str, str]  # name -> dotted key in a record
+    tags: Mapping[str, str]  # the same
+    step_key: str
+
+
+def save(trainer: Trainable, folder: RunFolder) -> None:
+    """Write a checkpoint; the run's lock must be held."""
+    save_checkpoint(folder.path, trainer.updates, trainer.to_arrays(), trainer.to_json())
+
+
+def latest_of(path: Path, kind: str) -> tuple[RunFolder, Checkpoint]:
+    """A run and its last good checkpoint.
+
+    Raises:
+        CheckpointError: the folder holds no such run, or no checkpoint.
+    """
+    folder = RunFolder.open(path, kind=kind)
+    checkpoint, messages = load_latest(folder.path)
+    if checkpoint is None:
+        raise CheckpointError("; ".join([f"{path}: no checkpoint", *messages]))
+    return folder, checkpoint
+
+
+def recover(
+    trainer: Trainable, folder: RunFolder, report: Report, *, may_begin: bool = True
+) -> list[Record]:
+    """Put a trainer back to the last good checkpoint, and cut the journal back to there.
+
+    Args:
+        trainer: as it was at the very beginning.
+        folder: its run; the lock must be held.
+        report: told what a user should know.
+        may_begin: without any checkpoint the run may begin from the beginning.
+
+    Returns:
+        The records up to there.
+
+    Raises:
+        CheckpointError: there is nothing to go on from.
+    """
+    checkpoint, messages = load_latest(folder.path)
+    for message in messages:
+        report(message)
+    if checkpoint is not None:
+        trainer.restore(checkpoint.tensors, checkpoint.data)
+        prune_checkpoints(folder.path, checkpoint.index)
+    elif messages or not may_begin:
+        raise CheckpointError(f"{folder.path}: no checkpoint to go on from: begin the run again")
+    with Journal(folder.journal_path, report=report) as journal:
+        journal.truncate_after(trainer.updates)
+        return journal.read()
+
+
+def train_to_end(
+    trainer: Trainable,
+    folder: RunFolder,
+    records: list[Record],
+    *,
+    mirrors: Mirrors,
+    checkpoint_every: int,
+    on_update: OnUpdate,
+    report: Report,
+) -> None:
+    """Update until the run has ended.
+
+    Args:
+        trainer: at the beginning, or recovered.
+        folder: its run; the lock must be held.
+        records: of the updates so far.
+        mirrors: what to mirror.
+        checkpoint_every: updates between checkpoints.
+        on_update: called with the record of every update.
+        report: told what a user should know.
+    """
+    csv = CsvSink.rebuild(folder.resolve(CSV_NAME), mirrors.columns, records)
+    board = TensorBoardSink.rebuild(
+        folder.tensorboard_path, mirrors.tags, records, step_key=mirrors.step_key, report=report
+    )
+    if not records:
+        save(trainer, folder)
+    with Journal(folder.journal_path, report=report) as journal, csv, board:
+        while not trainer.is_done:
+            record = trainer.step()
+            journal.append(record)
+            csv.append(record)
+            board.append(record)
+            on_update(record)
+            if trainer.updates % checkpoint_every == 0 or trainer.is_done:
+                save(trainer, folder)

@@ -1,0 +1,147 @@
+"""Figures of whole test parts: liars, rules, shields, and the same numbers by another way."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from standing_orders.detect.assess import (
+    Team,
+    apply_shield,
+    assess,
+    assess_liars,
+    assess_rules,
+    game_of,
+    mean_reward,
+)
+from standing_orders.detect.classifiers import Constant
+from standing_orders.detect.contest import Contest, seeded, teams_of
+from standing_orders.detect.costs import CostTable, record_rewards
+from standing_orders.detect.decisions import as_streams, cast_votes, decide_all, suspicion_of
+from standing_orders.detect.enforcement import RuleBook
+from standing_orders.detect.events import DataSet
+from standing_orders.detect.metrics import count_decisions
+from standing_orders.detect.settings import DetectConfig, RulesConfig, TeamConfig
+from standing_orders.detect.synthetic import make_sessions
+from standing_orders.detect.trainer import Trainer
+from tests.detect.test_trainer import config_of, make_records
+
+
+@pytest.fixture(scope="module")
+def records() -> DataSet:
+    return make_records()
+
+
+@pytest.fixture(scope="module")
+def trained(records: DataSet) -> tuple[Team, DetectConfig]:
+    trainer = Trainer(config_of({"iterations": 40, "learning_rate": 1e-2}), records)
+    while not trainer.is_done:
+        trainer.step()
+    return Team(trainer.network, trainer.config), trainer.config
+
+
+def test_figures_are_those_of_all_test_events(
+    trained: tuple[Team, DetectConfig], records: DataSet
+) -> None:
+    # Published defect: metrics over the last few steps only.
+    team, config = trained
+    figures = assess(team, records, config, with_intervals=True)
+    actions = team.actions(records.test)
+    assert figures["num_events"] == records.test.num_events == len(actions)
+    assert figures["f1"] == count_decisions(actions != 0, records.test.is_threat).f1
+    earned = record_rewards(CostTable(), actions, records.test.is_threat).mean()
+    assert figures["cost"] == pytest.approx(-earned)
+    assert mean_reward(actions, records.test, records, config) == pytest.approx(earned)
+    assert figures["interval"]["low"] <= figures["f1"] <= figures["interval"]["high"]
+
+
+def test_no_liar_changes_nothing_and_one_of_four_little(
+    trained: tuple[Team, DetectConfig], records: DataSet
+) -> None:
+    team, config = trained
+    rows = assess_liars(team, records, config)
+    honest = assess(team, records, config)["f1"]
+    assert honest > 0.85
+    assert all(row.worst == row.mean == honest for row in rows if row.num_liars == 0)
+    assert all(row.worst > honest - 0.2 for row in rows if row.num_liars == 1)
+    all_lie = {row.kind: row.mean for row in rows if row.num_liars == 4}
+    assert all_lie["flip"] < 0.3
+    silent = [row for row in rows if row.kind == "silent"]
+    assert [row.no_quorum == 1.0 for row in silent] == [False, False, True, True, True]
+
+
+def test_chunks_of_a_large_part_give_the_same_probabilities(
+    trained: tuple[Team, DetectConfig], records: DataSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team, config = trained
+    whole = team.probabilities(records.test)
+    monkeypatch.setattr("standing_orders.detect.assess.EVENTS_AT_ONCE", 37)
+    parts = team.deciding_by(config).probabilities(records.test)
+    assert np.allclose(whole, parts, atol=1e-6)
+
+
+@pytest.mark.parametrize("task", ["records", "sessions"])
+def test_a_shield_breaks_none_of_its_rules(task: str) -> None:
+    data = make_records() if task == "records" else make_sessions(0, num_sessions=60)
+    config = DetectConfig(rules=RulesConfig(mode="shield"))
+    book = RuleBook(config.rules.rules(data.task))
+    rng = np.random.default_rng(0)
+    chances = [0.4, 0.2, 0.2, 0.2] if task == "records" else [0.5, 0.48, 0.01, 0.01]
+    proposed = rng.choice(4, size=data.test.num_events, p=chances)
+    actions, counts = apply_shield(book, proposed, np.zeros(len(proposed)), data.test)
+    assert counts["replaced"] > 0
+    assert counts["unavoidable"] == 0
+    before = assess_rules(proposed, np.zeros(len(proposed)), data, config)
+    after = assess_rules(actions, np.zeros(len(proposed)), data, config)
+    shielded = [rule.name for rule in book.rules_of("shield")]
+    assert sum(before[name]["violations"] for name in shielded) > 0
+    assert all(after[name]["violations"] == 0 for name in shielded)
+
+
+def test_average_and_vote_differ_where_one_is_very_sure() -> None:
+    probs = np.array([[[0.0, 1.0, 0.0, 0.0]], [[0.6, 0.4, 0, 0]], [[0.6, 0.4, 0, 0]]])
+    votes = cast_votes(probs)
+    assert votes.tolist() == [[1, 0, 0]]
+    quorum = decide_all(votes, probs, TeamConfig(agents=3, faults=1))
+    average = decide_all(votes, probs, TeamConfig(agents=3, faults=0, vote="average"))
+    assert (quorum.actions[0], average.actions[0]) == (0, 1)
+    assert suspicion_of(probs)[0] == pytest.approx(0.6)
+
+
+def test_events_after_the_end_of_a_session_are_not_judged() -> None:
+    data = make_sessions(0, num_sessions=60)
+    game = game_of(data.test, data, DetectConfig())
+    actions = np.full((data.test.num_events, 1), 2)
+    streams = as_streams(game, "sessions", actions)
+    assert streams.valid.sum() == data.test.num_sessions
+
+
+def test_a_contest_reports_differences_seed_by_seed() -> None:
+    figures: dict[str, list[dict[str, Any]]] = {
+        "team": [{"f1": 0.5}, {"f1": 0.7}], "other": [{"f1": 0.4}, {"f1": 0.6}],
+        "blind": [{"f1": None}, {"f1": 0.1}],
+    }  # fmt: skip
+    contest = Contest("records", figures, {})
+    gap = contest.difference("team", "other", "f1")
+    assert gap is not None
+    assert (gap.mean, gap.num) == (pytest.approx(0.1), 2)
+    assert contest.interval("blind", "f1") is None
+
+
+def test_teams_of_a_contest() -> None:
+    teams = teams_of(DetectConfig(data=(Path("x"),)))
+    assert teams["one agent, all views"].team.agents == 1
+    assert teams["team without rules"].rules.mode == "watch"
+    assert (teams["team"].rules.mode, teams["team"].rules.enforce) == (
+        "lagrange", ("false_alarms",),
+    )  # fmt: skip
+    own = DetectConfig(rules=RulesConfig(own=("calm: not restrictive",), mode="fine"))
+    assert teams_of(own)["team"].rules == own.rules
+    assert (seeded(own, 2).seed, seeded(own, 2).data_seed) == (2, 2)
+
+
+def test_constant_baselines_are_assessed_like_the_team(records: DataSet) -> None:
+    figures = assess(Constant(0), records, DetectConfig())
+    assert figures["recall"] == 0.0
+    assert figures["alarms_per_1000_benign"] == 0.0

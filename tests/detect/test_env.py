@@ -1,0 +1,102 @@
+"""The PettingZoo environment, by PettingZoo's own checks and by its rules."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from pettingzoo.test import parallel_api_test, parallel_seed_test
+
+from standing_orders.detect.actions import ALLOW, BLOCK
+from standing_orders.detect.costs import CostTable, record_rewards, team_rewards
+from standing_orders.detect.env import DetectionEnv
+from standing_orders.detect.events import DataSet, Events
+from standing_orders.detect.settings import DetectConfig, TeamConfig
+from standing_orders.detect.synthetic import make_sessions
+from standing_orders.errors import ConfigError, SimulationError, VotingError
+
+
+@pytest.fixture(scope="module")
+def sessions() -> DataSet:
+    return make_sessions(0, num_sessions=60)
+
+
+@pytest.fixture(scope="module")
+def records(sessions: DataSet) -> DataSet:
+    """The same events, each judged by itself."""
+
+    def cut(events: Events) -> Events:
+        return replace(events, starts=np.arange(events.num_events + 1))
+
+    return replace(
+        sessions,
+        task="records",
+        train=cut(sessions.train),
+        validation=cut(sessions.validation),
+        test=cut(sessions.test),
+    )
+
+
+def team(**options: Any) -> DetectConfig:
+    return DetectConfig(team=TeamConfig(**options))
+
+
+@pytest.mark.parametrize("task", ["sessions", "records"])
+@pytest.mark.parametrize("views", ["all", "split"])
+def test_pettingzoo_accepts_it(task: str, views: str, request: pytest.FixtureRequest) -> None:
+    data = request.getfixturevalue(task)
+    env = DetectionEnv(data, team(views=views), horizon=20)
+    parallel_api_test(env, num_cycles=60)
+    parallel_seed_test(lambda: DetectionEnv(data, team(views=views), horizon=20), num_cycles=20)
+
+
+def test_a_block_by_the_vote_ends_the_session_and_a_lone_one_does_not(sessions: DataSet) -> None:
+    env = DetectionEnv(sessions, team())
+    env.reset(seed=3)
+    votes = dict.fromkeys(env.agents, ALLOW) | {"agent_0": BLOCK}
+    _, rewards, over, cut, infos = env.step(votes)
+    assert not any(over.values())
+    assert not any(cut.values())
+    assert infos["agent_1"]["decision"] == ALLOW
+    assert len(set(rewards.values())) == 1
+    _, _, over, _, _ = env.step(dict.fromkeys(env.agents, BLOCK))
+    assert all(over.values())
+    assert env.agents == []
+
+
+def test_records_pay_each_agent_for_its_own_action_and_the_team(records: DataSet) -> None:
+    env = DetectionEnv(records, team(), horizon=2)
+    env.reset(seed=1)
+    votes = dict(zip(env.agents, (0, 1, 2, 3), strict=True))
+    _, rewards, over, cut, infos = env.step(votes)
+    is_threat = [infos["agent_0"]["is_threat"]] * 4
+    own = record_rewards(CostTable(), [0, 1, 2, 3], is_threat)
+    together = team_rewards(CostTable(), [[0, 1, 2, 3]], is_threat[:1])[0]
+    assert list(rewards.values()) == pytest.approx(list(own + together))
+    assert not any(over.values())
+    _, _, over, cut, _ = env.step(dict.fromkeys(env.agents, 3))
+    assert all(cut.values())
+    assert not any(over.values())
+
+
+def test_each_agent_sees_its_view(sessions: DataSet) -> None:
+    env = DetectionEnv(sessions, team(views="split", network="mlp"))
+    observations, _ = env.reset(seed=0)
+    sizes = {agent: len(seen) for agent, seen in observations.items()}
+    assert sizes == {agent: env.observation_space(agent).shape[0] for agent in env.agents}
+    assert sum(sizes.values()) - 3 == 3 * sessions.train.num_features + 1
+
+
+def test_misuse_is_named(sessions: DataSet) -> None:
+    env = DetectionEnv(sessions, team())
+    with pytest.raises(SimulationError, match="reset"):
+        env.step({})
+    env.reset(seed=0)
+    with pytest.raises(SimulationError, match="agent_1"):
+        env.step({"agent_0": 0})
+    with pytest.raises(SimulationError, match="0 to 3"):
+        env.step(dict.fromkeys(env.agents, 7))
+    with pytest.raises(VotingError, match="2f \\+ 1"):
+        DetectionEnv(sessions, team(agents=2, faults=1))
+    with pytest.raises(ConfigError, match="average"):
+        DetectionEnv(sessions, team(vote="average", faults=0))
