@@ -8,11 +8,11 @@ from standing_orders.detect.classifiers import Fitted, record_baselines
 from standing_orders.detect.data import load
 from standing_orders.detect.enforcement import RuleBook
 from standing_orders.detect.events import DataSet
-from standing_orders.detect.run import use_one_thread
 from standing_orders.detect.settings import DetectConfig
 from standing_orders.detect.stopping import fit_fixed_prefix, session_baselines
 from standing_orders.detect.trainer import Trainer
 from standing_orders.detect.uncertainty import Interval, seed_interval
+from standing_orders.learn.run import use_one_thread
 
 OnStep = Callable[[str], None]
 ONE_AGENT, AVERAGING = "one agent, all views", "plain averaging"

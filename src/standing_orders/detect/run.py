@@ -1,12 +1,10 @@
 """A detection run in its folder: journal, mirrors, checkpoints, resume."""
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from standing_orders.detect.data import load
 from standing_orders.detect.enforcement import RuleBook
@@ -15,14 +13,19 @@ from standing_orders.detect.settings import DetectConfig
 from standing_orders.detect.team import TeamNetwork
 from standing_orders.detect.trainer import Trainer, make_network, prepare
 from standing_orders.errors import CheckpointError
+from standing_orders.learn.run import use_one_thread
 from standing_orders.learn.snapshot import restore_network
-from standing_orders.runs.checkpoint import load_latest, prune_checkpoints, save_checkpoint
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.journal import Journal
-from standing_orders.runs.sinks import CsvSink, TensorBoardSink
+from standing_orders.runs.loop import (
+    Mirrors,
+    OnUpdate,
+    Report,
+    latest_of,
+    recover,
+    train_to_end,
+)
 
 KIND = "detect"
-CSV_NAME = "training_log.csv"
 CSV_COLUMNS = {
     "Update": "update",
     "Events": "events",
@@ -56,9 +59,6 @@ TENSORBOARD_TAGS = {
 }
 _RULE_FIGURES = ("violation_rate", "margin_mean", "margin_min", "price")
 _DIGEST = "data_sha256"
-
-Report = Callable[[str], None]
-OnUpdate = Callable[[dict[str, Any]], None]
 
 
 def digest_of(data: DataSet) -> str:
@@ -112,17 +112,7 @@ def resume(path: Path, *, on_update: OnUpdate = lambda _: None, report: Report =
     folder = RunFolder.open(path, kind=KIND)
     with folder.lock():
         trainer = Trainer(config_of(folder), data_of(folder))
-        checkpoint, messages = load_latest(folder.path)
-        for message in messages:
-            report(message)
-        if checkpoint is not None:
-            trainer.restore(checkpoint.tensors, checkpoint.data)
-            prune_checkpoints(folder.path, checkpoint.index)
-        elif messages:
-            raise CheckpointError(f"{path}: no checkpoint to go on from: begin the run again")
-        with Journal(folder.journal_path, report=report) as journal:
-            journal.truncate_after(trainer.progress.updates)
-            records = journal.read()
+        records = recover(trainer, folder, report)
         return _go_on(trainer, folder, records, on_update, report)
 
 
@@ -133,23 +123,15 @@ def _go_on(
     on_update: OnUpdate,
     report: Report,
 ) -> Trainer:
-    csv = CsvSink.rebuild(folder.resolve(CSV_NAME), CSV_COLUMNS, records)
-    board = TensorBoardSink.rebuild(
-        folder.tensorboard_path, _tags(trainer.book), records, step_key="total_events",
+    train_to_end(
+        trainer,
+        folder,
+        records,
+        mirrors=Mirrors(CSV_COLUMNS, _tags(trainer.book), step_key="total_events"),
+        checkpoint_every=trainer.config.checkpoint_every,
+        on_update=on_update,
         report=report,
-    )  # fmt: skip
-    if not records:
-        _save(trainer, folder)
-    with Journal(folder.journal_path, report=report) as journal, csv, board:
-        while not trainer.is_done:
-            record = trainer.step()
-            journal.append(record)
-            csv.append(record)
-            board.append(record)
-            on_update(record)
-            is_due = trainer.progress.updates % trainer.config.checkpoint_every == 0
-            if is_due or trainer.is_done:
-                _save(trainer, folder)
+    )
     return trainer
 
 
@@ -161,10 +143,6 @@ def _tags(book: RuleBook) -> dict[str, str]:
         for figure in _RULE_FIGURES
     }
     return TENSORBOARD_TAGS | rules
-
-
-def _save(trainer: Trainer, folder: RunFolder) -> None:
-    save_checkpoint(folder.path, trainer.progress.updates, trainer.to_arrays(), trainer.to_json())
 
 
 def config_of(folder: RunFolder) -> DetectConfig:
@@ -187,11 +165,6 @@ def data_of(folder: RunFolder) -> DataSet:
     return data
 
 
-def use_one_thread() -> None:
-    """More threads only wait for each other at this size, and one repeats to the bit."""
-    torch.set_num_threads(1)
-
-
 def load_team(path: Path) -> tuple[TeamNetwork, DetectConfig, DataSet]:
     """The team of a run at its last good checkpoint, the run's config and its events.
 
@@ -199,10 +172,7 @@ def load_team(path: Path) -> tuple[TeamNetwork, DetectConfig, DataSet]:
         CheckpointError: the folder holds no such run.
     """
     use_one_thread()
-    folder = RunFolder.open(path, kind=KIND)
-    checkpoint, messages = load_latest(folder.path)
-    if checkpoint is None:
-        raise CheckpointError("; ".join([f"{path}: no checkpoint", *messages]))
+    folder, checkpoint = latest_of(path, KIND)
     config, data = config_of(folder), data_of(folder)
     num_rules = len(config.rules.rules(data.task))
     network = make_network(config, prepare(data.train, config), num_rules)

@@ -119,6 +119,11 @@ class Trainer:
         self.moments = Moments()
 
     @property
+    def updates(self) -> int:
+        """Updates so far."""
+        return self.progress.updates
+
+    @property
     def is_done(self) -> bool:
         """Whether the run has ended."""
         return self.progress.stopped is not None
