@@ -29,23 +29,12 @@ SCRIPTS = [command for command in COMMANDS if command.startswith("python ")]
 
 # Flags that make a command short enough for a test.
 SHORTENED = {
-    "bench": ["--seconds", "0.01", "--episodes", "100"],
-    "train": ["--episodes", "40", "--update-episodes", "20"],
-    "evaluate": ["--order-episodes", "2"],
-    "search": [
-        "--budget",
-        "150",
-        "--base.episodes",
-        "20",
-        "--update-episodes",
-        "10",
-        "--order-episodes",
-        "20",
-        "--evaluation-episodes",
-        "4",
-        "--gate.episodes",
-        "4",
-    ],
+    "bench": "--seconds 0.01 --episodes 100",
+    "train": "--episodes 40 --update-episodes 20",
+    "evaluate": "--order-episodes 2",
+    "search": "--budget 150 --base.episodes 20 --update-episodes 10 --order-episodes 20 "
+    "--evaluation-episodes 4 --gate.episodes 4",
+    "detect train": "--learn.iterations 3 --learn.steps 300",
 }
 
 
@@ -75,7 +64,8 @@ def test_command_runs(
     monkeypatch.chdir(newcomer)
     monkeypatch.setattr("standing_orders.bench.BATCH_SIZES", (1, 100))
     words = shlex.split(command.split(">", maxsplit=1)[0])[1:]
-    words += SHORTENED.get(words[0], [])
+    name = " ".join(words[:2]) if words[0] == "detect" else words[0]
+    words += SHORTENED.get(name, "").split()
     assert main(words) == 0
     assert capsys.readouterr().out
 
@@ -85,6 +75,8 @@ def test_script_runs(command: str, tmp_path: Path) -> None:
     words = [sys.executable, *shlex.split(command)[1:]]
     if "search.py" in command:
         words += ["--num-seeds", "2"]
+    if "detect.py" in command:
+        words += ["--quick", "--seeds", "1"]
     if "learner.py" in command:
         words += ["--quick", "--folder", str(tmp_path), "--seeds", "0", "--reds", "meander"]
     result = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)

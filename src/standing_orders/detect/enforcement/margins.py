@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.detect.enforcement.streams import Traces
-from standing_orders.rules.stl.robustness import checked_margin
-from standing_orders.rules.stl.semantics import Algebra, Atom, evaluate
+from standing_orders.rules.stl.robustness import ExactAlgebra, checked_margin
+from standing_orders.rules.stl.semantics import Atom, evaluate
 from standing_orders.rules.stl.syntax import Formula
 
 Floats = NDArray[np.float64]
@@ -31,26 +31,16 @@ def trace_robustness(
     return evaluate(formula, _EndToEnd(signals, traces))
 
 
-class _EndToEnd(Algebra[Floats]):
+class _EndToEnd(ExactAlgebra):
     """Traces laid end to end; no value crosses from one into another."""
 
     def __init__(self, signals: Mapping[str, Floats], traces: Traces) -> None:
-        self._signals = signals
+        super().__init__(signals, int(traces.place.max()) + 1)
         self._place = traces.place
         self._mirror = traces.first + traces.last - np.arange(traces.num_events)
-        self.num_steps = int(self._place.max()) + 1
 
     def atom(self, formula: Atom) -> Floats:
         return np.broadcast_to(checked_margin(formula, self._signals), self._place.shape)
-
-    def negate(self, values: Floats) -> Floats:
-        return -values
-
-    def larger(self, first: Floats, second: Floats) -> Floats:
-        return np.maximum(first, second)
-
-    def smaller(self, first: Floats, second: Floats) -> Floats:
-        return np.minimum(first, second)
 
     def delay(self, values: Floats, steps: int, fill: float) -> Floats:
         if steps == 0:

@@ -45,29 +45,36 @@ def robustness(
     used = used_signals(formula, signals)
     arrays = {name: finite_array(name, signals[name]) for name in used}
     shape = common_shape({name: values.shape for name, values in arrays.items()})
-    result = evaluate(formula, _Exact(arrays, shape[-1]))
+    result = evaluate(formula, ExactAlgebra(arrays, shape[-1]))
     return np.array(np.broadcast_to(result, shape))
 
 
-class _Exact(Algebra[Floats]):
+class ExactAlgebra(Algebra[Floats]):
+    """Margins as arrays, time last."""
+
     def __init__(self, signals: Mapping[str, Floats], num_steps: int) -> None:
         self._signals = signals
         self.num_steps = num_steps
 
     def atom(self, formula: Atom) -> Floats:
+        """Margin of an atom at every step."""
         value = checked_margin(formula, self._signals)
         return np.broadcast_to(value, np.broadcast_shapes(value.shape, (self.num_steps,)))
 
     def negate(self, values: Floats) -> Floats:
+        """Not."""
         return -values
 
     def larger(self, first: Floats, second: Floats) -> Floats:
+        """Or."""
         return np.maximum(first, second)
 
     def smaller(self, first: Floats, second: Floats) -> Floats:
+        """And."""
         return np.minimum(first, second)
 
     def delay(self, values: Floats, steps: int, fill: float) -> Floats:
+        """What held some steps ago; `fill` before the beginning."""
         if steps == 0:
             return values
         late = np.full(values.shape, fill)
@@ -76,6 +83,7 @@ class _Exact(Algebra[Floats]):
         return late
 
     def reverse(self, values: Floats) -> Floats:
+        """Time backwards."""
         return values[..., ::-1]
 
 
