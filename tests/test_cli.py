@@ -226,6 +226,15 @@ def test_preset_trains_and_its_policy_is_scored(
     assert ("obedience" in card) == has_order
 
 
+@pytest.mark.parametrize("form", [("--config", "{}"), ("--config={}",)])
+def test_a_preset_can_be_named_in_both_ways(form: tuple[str, ...], tmp_path: Path) -> None:
+    preset = tmp_path / "preset.toml"
+    preset.write_text("episodes = 10\nupdate_episodes = 10\nseed = 9\n")
+    words = [word.format(preset) for word in form]
+    assert run("train", *words, "--run", str(tmp_path / "run")) == 0
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["seed"] == 9
+
+
 def test_flags_come_before_the_preset(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     preset = tmp_path / "preset.toml"

@@ -3,6 +3,7 @@
 import json
 import sys
 import traceback
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -185,24 +186,25 @@ class Search(Command, SearchConfig):
     def run(self) -> int:
         """Run the command."""
         from standing_orders.search.engines import open_engine
-        from standing_orders.search.run import resume_search, search
+        from standing_orders.search.run import resume_search, search, stored_config
         from standing_orders.search_tables import print_search, watch_search
 
         folder = self.run_folder or Path("runs") / f"search-{self.red}-{self.seed}"
+        config = stored_config(folder) if self.resume else self.part(SearchConfig)
         try:
             with (
-                open_engine(self.engine, self.address, self.parallel) as engine,
+                open_engine(self.engine, self.address, config.parallel) as engine,
                 watch_search(folder) as watch,
             ):
                 if self.resume:
                     state = resume_search(folder, engine=engine, watch=watch, report=tell)
                 else:
                     state = search(
-                        self.part(SearchConfig), folder, base=self.base_run, engine=engine,
+                        config, folder, base=self.base_run, engine=engine,
                         watch=watch, report=tell,
                     )  # fmt: skip
         except KeyboardInterrupt:
-            tell(f"stopped; all is saved: standing-orders search --resume --run {folder}")
+            tell(f"stopped; to go on: standing-orders search --resume --run {folder}")
             return INTERRUPTED
         print_search(state, folder)
         return 0
@@ -300,8 +302,10 @@ def _presets(words: list[str]) -> dict[str, Any]:
     """Defaults of commands: for the one called, those of the file that --config names."""
     defaults: dict[str, Any] = {name: model() for name, model in PRESETS.items()}
     called = next((name for name in PRESETS if words[: name.count(" ") + 1] == name.split()), None)
-    if called and "--config" in words[:-1]:
-        path = Path(words[words.index("--config") + 1])
+    given = [word.partition("=")[2] for word in words if word.startswith("--config=")]
+    given += [word for flag, word in pairwise(words) if flag == "--config"]
+    if called and given:
+        path = Path(given[-1])
         try:
             defaults[called] = PRESETS[called](**read_toml(path), config=path)
         except ConfigError as err:

@@ -272,12 +272,12 @@ class SearchConfig(LearnerConfig):
         ge=2,
         strict=True,
         description="Further fresh episodes, at the end, that score the best policy; at most a "
-        "tenth of the budget.",
+        "tenth of what the base policy leaves of the budget.",
     )
     acquisition: Strategy = Field(
         "ucb", description="How the next order is chosen; random and sweep ignore the surrogate."
     )
-    beta: float = Field(2.0, ge=0, description="ucb: standard deviations of optimism.")
+    beta: float = Field(2.0, ge=0, le=1_000, description="ucb: standard deviations of optimism.")
     schedule: BetaSchedule = Field(
         "log", description="ucb: beta as it is, or times sqrt(log(1 + t)) at the t-th choice."
     )

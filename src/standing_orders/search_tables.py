@@ -72,7 +72,9 @@ def print_search(state: SearchState, folder: Path) -> None:
     if final is None:
         return
     measured = final["measured"]
-    console.print(f"\nbest order: {final['order']}" + ("" if final["passed"] else " (gate failed)"))
+    console.print(
+        f"\nbest order: {final['order']}" + ("" if final["passed"] else " (it failed the gate)")
+    )
     if measured:
         mean, error = measured["return"], measured["std_error"]
         interval = ""
@@ -81,7 +83,8 @@ def print_search(state: SearchState, folder: Path) -> None:
             interval = f", 95 % interval {low:.2f} to {high:.2f}"
         console.print(
             f"its fresh score: {mean:.2f}{interval}, n = {measured['episodes']} episodes; "
-            f"strict compliance {percent(measured['strict'])}"
+            f"strict compliance {percent(measured['strict'])}, gate "
+            + ("passed" if measured["passed"] else "failed")
         )
     console.print(f"its policy: {folder / 'best'}\nall of it: {folder}")
 

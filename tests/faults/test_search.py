@@ -134,7 +134,8 @@ def lose_a_busy_machine(cluster: Any, nodes: list[Any]) -> None:
     """Kill one of two machines once each has a visit to run."""
     import ray
 
-    while ray.available_resources().get("CPU", 0) > 0:
+    deadline = time.monotonic() + 120
+    while ray.available_resources().get("CPU", 0) > 0 and time.monotonic() < deadline:
         time.sleep(0.01)
     cluster.remove_node(nodes.pop(), allow_graceful=False)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from standing_orders.config import SearchConfig
-from standing_orders.errors import ConfigError, NumericsError
+from standing_orders.errors import ConfigError, NumericsError, WorkerError
 from standing_orders.runs.folder import RunFolder
 from standing_orders.search.engines import open_engine
 from standing_orders.search.store import PolicyStore
@@ -24,7 +24,8 @@ def begun(config: SearchConfig, path: Path) -> tuple[PolicyStore, VisitTask]:
     folder = RunFolder.create(path, {}, "search")
     store = PolicyStore(folder, config, quiet)
     store.begin("007", 7, None)
-    choice = {"policy": "007", "limit": 10, "evaluation_episodes": 2}
+    before = {"updates": 0}
+    choice = {"policy": "007", "before": before, "limit": 10, "evaluation_episodes": 2}
     return store, store.task(choice, seed=1)
 
 
@@ -33,6 +34,17 @@ def test_an_address_without_ray_is_refused() -> None:
         pytest.raises(ConfigError, match="only engine = 'ray' has one"),
         open_engine("local", "127.0.0.1:6379", 1),
     ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("address", "error", "message"),
+    [("nowhere", ConfigError, "must be HOST:PORT"), ("127.0.0.1:1", WorkerError, "nobody answers")],
+)
+def test_a_cluster_that_is_not_there_is_named(
+    address: str, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message), open_engine("ray", address, 1):
         pass
 
 

@@ -148,9 +148,7 @@ def test_the_training_log_counts_the_episodes_of_the_whole_search(
         assert int(row["Total_Episodes_Sampled"]) == expected
 
 
-def test_orders_chosen_together_are_different_and_equal_those_run_one_by_one(
-    quick: SearchConfig, tmp_path: Path
-) -> None:
+def test_orders_chosen_together_are_different(quick: SearchConfig, tmp_path: Path) -> None:
     state = run(changed(quick, parallel=3), tmp_path / "run")
     rounds: dict[int, list[int]] = {}
     for record in state.results:
@@ -177,13 +175,16 @@ def test_from_scratch_a_rechosen_order_begins_anew(quick: SearchConfig, tmp_path
     config = changed(
         quick, start="scratch", max_visits=None, spread=1, acquisition="ei", budget=600
     )
-    state = run(config, tmp_path / "run", MadeUpEngine(frozenset(range(1, 120))))
+    engine = MadeUpEngine(frozenset(range(1, 120)))
+    state = run(config, tmp_path / "run", engine)
     again = [record for record in state.results if record["visit"] > 1]
     assert again
     for record in again:
         assert record["start"] == "scratch"
         assert record["updates"] == [0, 1]
         assert record["policy"] == f"{record['order_id']:03d}-{record['visit']}"
+    seeds = [task.config["seed"] for task in engine.tasks]
+    assert len(set(seeds)) == len(seeds)
 
 
 def test_nearest_starts_from_the_nearest_trained_order(quick: SearchConfig, tmp_path: Path) -> None:
@@ -210,6 +211,14 @@ def test_all_orders_start_from_one_base_policy(quick: SearchConfig, tmp_path: Pa
     network = {name for name in first if name.startswith("network.")}
     for task in engine.tasks[1:]:
         assert all((task.arrays[name] == first[name]).all() for name in network)
+
+
+def test_a_base_that_does_not_fit_leaves_no_folder(quick: SearchConfig, tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    train(TrainConfig(episodes=5, update_episodes=5, ppo={"hidden": (3,)}), base, report=quiet)
+    with pytest.raises(CheckpointError):
+        search(changed(quick, start="base"), tmp_path / "run", base=base, report=quiet)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_sweep_visits_all_orders_in_turn(quick: SearchConfig, tmp_path: Path) -> None:

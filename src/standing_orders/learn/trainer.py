@@ -139,9 +139,8 @@ class Trainer:
 
         This replaces the config's budget, which is of training episodes alone.
         """
-        if self.progress.limit != limit:
-            self.progress.limit = limit
-            self.progress.stopped = None
+        self.progress.limit = limit
+        self.progress.stopped = None
 
     def play(self, now: schedules.Settings) -> Rollout:
         """Play the episodes of the next update."""

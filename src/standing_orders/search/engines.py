@@ -4,6 +4,7 @@ The result of a visit depends on its task alone, so both engines give the same o
 """
 
 import os
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -17,7 +18,9 @@ from standing_orders.search.visit import VisitResult, VisitTask, play_visit
 OnUpdate = Callable[[dict[str, Any]], None]
 Job = tuple[str, VisitTask]  # name of the policy, what to do with it
 # Nothing is sent anywhere, and only the loopback interface is listened on.
-_CLUSTER_OF_OUR_OWN = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+_ON_THIS_MACHINE = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+_LOOPBACK = ("127.", "localhost")
+_CONNECT_SECONDS = 5.0
 _RETRIES = 5  # of a visit whose worker or machine is lost
 
 
@@ -63,13 +66,18 @@ class RayEngine:
         self, jobs: Sequence[Job], store: PolicyStore, on_update: OnUpdate
     ) -> Iterator[VisitResult]:
         """Run all jobs at once."""
-        running = [self._play.remote(task) for _, task in jobs]
-        for (name, _), reference in zip(jobs, running, strict=True):
-            result = self._result(name, reference)
-            store.keep_result(name, result)
-            for record in result.records:
-                on_update(record)
-            yield result
+        running = {self._play.remote(task): index for index, (_, task) in enumerate(jobs)}
+        finished: dict[int, VisitResult] = {}
+        for index in range(len(jobs)):
+            while index not in finished:
+                (reference, *_), _ = self._ray.wait(list(running), num_returns=1)
+                done = running.pop(reference)
+                name = jobs[done][0]
+                finished[done] = self._result(name, reference)
+                store.keep_result(name, finished[done])
+                for record in finished[done].records:
+                    on_update(record)
+            yield finished[index]
 
     def _result(self, name: str, reference: Any) -> VisitResult:
         try:
@@ -108,15 +116,17 @@ def open_engine(name: str, address: str | None, num_workers: int) -> Iterator[En
             raise ConfigError(f"address = {address!r}: only engine = 'ray' has one")
         yield LocalEngine()
         return
-    if address is None:  # read by Ray as it is imported
-        os.environ.update(_CLUSTER_OF_OUR_OWN)
+    if address is None or address.startswith(_LOOPBACK):  # read by Ray as it is imported
+        os.environ.update(_ON_THIS_MACHINE)
+    if address is not None:
+        _check_reachable(address)
     try:
         ray = import_module("ray")
     except ImportError as err:
         raise ConfigError("engine = 'ray': Ray is not installed: pip install ray") from err
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     if address is None:
-        options |= {"num_cpus": num_workers, "include_dashboard": False}
+        options |= {"address": "local", "num_cpus": num_workers, "include_dashboard": False}
     else:
         options |= {"address": address}
     try:
@@ -127,3 +137,19 @@ def open_engine(name: str, address: str | None, num_workers: int) -> Iterator[En
         yield RayEngine(ray)
     finally:
         ray.shutdown()
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself would wait for minutes.
+
+    Raises:
+        ConfigError: it is no address.
+        WorkerError: nobody answers there.
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        raise ConfigError(f"address = {address!r}: must be HOST:PORT")
+    try:
+        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as err:
+        raise WorkerError(f"Ray cluster {address}: nobody answers there: {err}") from err

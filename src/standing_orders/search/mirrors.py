@@ -130,6 +130,8 @@ class Mirrors:
             updates = Journal(self._store.base_path / "journal.jsonl").read()
         else:
             updates = self._store.records(record["policy"], *record["updates"])
+        if not updates:
+            return
         gate_before = updates[-1]["gate_episodes"] - record["episodes"].get("gate", 0)
         played = 0
         for update in updates:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from standing_orders.config import SearchConfig
 from standing_orders.errors import CheckpointError, ConfigError
-from standing_orders.learn.run import load_network, origin_of
+from standing_orders.learn.run import load_network, start_from
+from standing_orders.learn.trainer import Trainer
 from standing_orders.runs.folder import RunFolder
 from standing_orders.runs.journal import Journal
 from standing_orders.search import budget
@@ -56,7 +57,8 @@ def search(
     if base is not None and config.start != "base":
         raise ConfigError(f"start = {config.start!r}: a base policy is of no use then")
     budget.for_orders(config, is_base_given=base is not None)
-    given = None if base is None else origin_of(base)
+    # Tried out before anything is written: a base with other inputs or layers is of no use.
+    given = None if base is None else start_from(Trainer(order_config(config, 0)), base)
     folder = RunFolder.create(path, config.model_dump(mode="json") | {"base_run": given}, KIND)
     with folder.lock():
         if base is not None:
@@ -79,12 +81,17 @@ def resume_search(
     """
     folder = RunFolder.open(path, kind=KIND)
     with folder.lock():
-        search = _Search(folder, config_of(folder), engine or LocalEngine(), watch, report)
+        search = _Search(folder, stored_config(path), engine or LocalEngine(), watch, report)
         return search.go_on()
 
 
-def config_of(folder: RunFolder) -> SearchConfig:
-    """The config of a search."""
+def stored_config(path: Path) -> SearchConfig:
+    """The config of the search in a folder.
+
+    Raises:
+        CheckpointError: the folder holds no search.
+    """
+    folder = RunFolder.open(path, kind=KIND)
     values = {name: value for name, value in folder.config.items() if name != "base_run"}
     return SearchConfig(**values)
 
@@ -193,7 +200,9 @@ class _Search:
     def _run_pending(self) -> None:
         choices = self._state.pending
         for choice in choices:  # all of them before any is trained: one may start from another
-            self._store.begin(choice["policy"], choice["order_id"], self._start_path(choice))
+            attempt = choice["visit"] if self._config.start == "scratch" else 1
+            start = self._start_path(choice)
+            self._store.begin(choice["policy"], choice["order_id"], start, attempt=attempt)
         jobs = [
             (choice["policy"], self._store.task(choice, self._evaluation_seed(choice)))
             for choice in choices
@@ -259,7 +268,7 @@ def _result_record(choice: Record, result: VisitResult, used: int) -> Record:
             for name, value in measured.items()
             if name not in ("return", "std_error", "passed")
         },
-        "gp_updated": passed,
+        "gp_updated": passed and measured["std_error"] is not None,
         "stopped": after["stopped"],
         "updates": [before["updates"], after["updates"]],
         "episodes": episodes,

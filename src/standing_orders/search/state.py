@@ -151,15 +151,17 @@ class SearchState:
     def ranking(self) -> list[Record]:
         """The last result of each order visited, best first.
 
-        Orders that passed the gate come first, by the surrogate's mean; then the others, by their
-        compliance.
+        Orders that passed the gate come first, by the surrogate's mean; then those with enough
+        judged fixes for the gate, and then the others, by their compliance.
         """
         latest = {record["order_id"]: record for record in self.results}
         mean = self.belief.mean
 
-        def key(record: Record) -> tuple[bool, float]:
+        def key(record: Record) -> tuple[bool, bool, float]:
             if record["passed"]:
-                return True, float(mean[record["order_id"]])
-            return False, record["compliance"].get("strict") or 0.0
+                return True, True, float(mean[record["order_id"]])
+            kept = record["compliance"]
+            judged = kept.get("compliant", 0) + kept.get("violations", 0)
+            return False, judged >= self.config.gate.min_judged, kept.get("strict") or 0.0
 
         return sorted(latest.values(), key=key, reverse=True)

@@ -57,20 +57,21 @@ class PolicyStore:
             trainer = train(config, self.base_path, on_update=on_update, report=self._report)
         return trainer.progress.episodes
 
-    def begin(self, name: str, order: int, start: Path | None) -> None:
+    def begin(self, name: str, order: int, start: Path | None, *, attempt: int = 1) -> None:
         """Make the folder of a policy that is not trained yet; nothing if it is there.
 
         Args:
             name: of the policy.
             order: what it follows.
             start: the run that it starts from.
+            attempt: number of the policy of this order; another one has other random numbers.
         """
         path = self.path(name)
         if path.exists() and load_latest(path) == (None, []):
             shutil.rmtree(path)  # its beginning was cut short
         if path.exists():
             return
-        trainer = Trainer(order_config(self._config, order))
+        trainer = Trainer(order_config(self._config, order, attempt))
         origin = None if start is None else start_from(trainer, start)
         values = trainer.config.model_dump(mode="json") | {"start": origin}
         folder = RunFolder.create(path, values, KIND)
@@ -92,6 +93,7 @@ class PolicyStore:
             config=trainer.config.model_dump(mode="json"),
             arrays=trainer.to_arrays(),
             progress=trainer.to_json(),
+            updates_before=choice["before"]["updates"],
             limit=choice["limit"],
             evaluation_episodes=choice["evaluation_episodes"],
             evaluation_seed=seed,
@@ -132,11 +134,12 @@ class PolicyStore:
         return target
 
 
-def order_config(config: SearchConfig, order: int) -> TrainConfig:
+def order_config(config: SearchConfig, order: int, attempt: int = 1) -> TrainConfig:
     """How the policy of one order is trained: the same whoever asks for it, and when."""
+    names = ("order", order) if attempt == 1 else ("order", order, attempt)
     return TrainConfig(
         **_learner(config),
-        seed=child_seed(config.seed, "order", order),
+        seed=child_seed(config.seed, *names),
         order=describe_order(order),
         episodes=config.order_episodes,
         checkpoint_every=1,

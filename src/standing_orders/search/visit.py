@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from standing_orders.cage2.scenario import RED_AGENTS
 from standing_orders.config import TrainConfig
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.obedience import pooled_ratio
@@ -35,6 +37,7 @@ class VisitTask:
     config: dict[str, Any]  # of the order's training run, as plain data
     arrays: Arrays  # weights and optimiser to begin with
     progress: dict[str, Any]  # counters to begin with
+    updates_before: int  # of the policy when the visit began: more of them, and it was interrupted
     limit: int  # of the counters: where training ends; see `Trainer.go_on`
     evaluation_episodes: int
     evaluation_seed: int
@@ -64,7 +67,8 @@ def play_visit(task: VisitTask, on_update: OnUpdate = ignore) -> VisitResult:
     config = TrainConfig(**task.config)
     trainer = Trainer(config)
     trainer.restore(task.arrays, task.progress)
-    trainer.go_on(task.limit)
+    if trainer.updates == task.updates_before:
+        trainer.go_on(task.limit)
     records = []
     while not trainer.is_done:
         records.append(trainer.step())
@@ -88,7 +92,8 @@ def measure(network: ActorCritic, config: TrainConfig, *, num_episodes: int, see
         seed: root seed of attacks and actions.
     """
     order = parse_order(config.order)
-    returns, tallies = [], []
+    num_reds = len(RED_AGENTS) if config.red == "mixed" else 1  # as `make_batch` deals them out
+    returns, tallies, reds = [], [], []
     for start in range(0, num_episodes, _BATCH):
         count = min(_BATCH, num_episodes - start)
         rollout = collect(
@@ -97,15 +102,29 @@ def measure(network: ActorCritic, config: TrainConfig, *, num_episodes: int, see
         )  # fmt: skip
         returns.append(rollout.rewards.sum(axis=0))
         tallies.append(rollout.tallies)
+        reds.append(np.arange(count) % num_reds)
     all_returns, all_tallies = np.concatenate(returns), np.concatenate(tallies)
     counts = count_episodes(all_tallies)
     strict = pooled_ratio(*ratio_of_tallies(all_tallies, is_contested=False))
     return {
         "return": float(all_returns.mean()),
-        "std_error": (
-            float(all_returns.std(ddof=1)) / math.sqrt(num_episodes) if num_episodes > 1 else None
-        ),
+        "std_error": _std_error(all_returns, np.concatenate(reds)),
         "passed": passes_gate(counts, config),
         "strict_interval95": [strict.low, strict.high],
         **counts.to_json(),
     }
+
+
+def _std_error(
+    returns: NDArray[np.float64],  # (num_episodes,)
+    reds: NDArray[np.int64],  # (num_episodes,)
+) -> float | None:
+    """Standard error of the mean; red agents take fixed shares, so only what varies within counts.
+
+    None if it cannot be known.
+    """
+    parts = [returns[reds == red] for red in np.unique(reds)]
+    if min(len(part) for part in parts) < 2:
+        return None
+    variance = sum(len(part) * float(part.var(ddof=1)) for part in parts)
+    return math.sqrt(variance) / len(returns)
