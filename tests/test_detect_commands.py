@@ -190,3 +190,53 @@ def test_evaluating_something_that_is_no_run_exits_3(
 ) -> None:
     assert run("detect", "evaluate", str(tmp_path)) == 3
     assert "not a run" in capsys.readouterr().err
+
+
+def test_a_run_can_be_used_from_another_folder(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(log.parent)
+    words = ("detect", "train", "--data", log.name, "--label", "label", *SMALL)
+    assert run(*words, "--run", str(tmp_path / "run")) == 0
+    monkeypatch.chdir(tmp_path)
+    assert run("detect", "evaluate", "run", "--json") == 0
+    assert run("detect", "train", "--resume", "--run", "run") == 0
+
+
+def test_names_that_are_not_utf8_are_said_to_be_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "latin.csv"
+    path.write_bytes("größe,label\n1,0\n2,1\n".encode("latin-1"))
+    assert run("detect", "train", "--data", str(path), "--label", "label") == 3
+    assert "not UTF-8" in capsys.readouterr().err
+
+
+def test_labels_that_are_no_text_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pa_parquet
+
+    path = tmp_path / "lists.parquet"
+    pa_parquet.write_table(pa.table({"x": [1.0, 2.0], "label": [[1], [0]]}), path)
+    assert run("detect", "train", "--data", str(path), "--label", "label") == 3
+    assert "column 'label' holds list" in capsys.readouterr().err
+
+
+def test_to_resume_takes_the_name_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("detect", "train", "--resume") == 2
+    assert "--run" in capsys.readouterr().err
+
+
+def test_a_team_without_rules_can_be_compared(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("detect", "compare", "--quick", "--data", str(log), "--label", "label", *SMALL[4:])
+    assert run(*words, "--rules.no-defaults") == 0
+
+
+@pytest.mark.parametrize("sizes", ["0", "-3"])
+def test_layers_have_at_least_one_unit(sizes: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("detect", "train", "--team.hidden", sizes) == 2
+    assert run("train", "--ppo.hidden", sizes) == 2

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
 from standing_orders.errors import ConfigError, DataError
 
@@ -141,7 +141,9 @@ class PpoConfig(Config):
         description="Coefficient of imitating 'restore a held host of the top type' while two or "
         "more types are held.",
     )
-    hidden: tuple[int, ...] = Field((64, 64), min_length=1, description="Hidden layer sizes.")
+    hidden: tuple[PositiveInt, ...] = Field(
+        (64, 64), min_length=1, description="Hidden layer sizes."
+    )
     activation: Literal["tanh", "relu"] = Field("tanh", description="Activation function.")
     focus: bool = Field(
         False, description="Input: the highest-ranked type that blue believes compromised."

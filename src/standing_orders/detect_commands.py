@@ -10,7 +10,7 @@ from pydantic import Field
 from standing_orders.command import Command, tell
 from standing_orders.config import Config
 from standing_orders.detect.settings import DetectConfig, check_team
-from standing_orders.errors import DataError
+from standing_orders.errors import ConfigError, DataError
 
 _PRESET = "Preset (TOML), such as configs/detect.toml; flags come before it."
 _QUICK = {"iterations": 5, "steps": 512}
@@ -39,7 +39,7 @@ class TrainTeam(Command, DetectConfig):
 
         if self.resume:
             if self.run_folder is None:
-                raise DataError("--resume: name the run folder with --run")
+                raise ConfigError("--resume: name the run folder with --run")
             with watch_team(self.run_folder) as on_update:
                 trainer = resume(self.run_folder, on_update=on_update, report=tell)
             folder = self.run_folder

@@ -96,7 +96,13 @@ def read_words(name: str, values: pa.Array) -> WordColumn:
     """A column as categories, numbered by first appearance."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    encoded = values.cast(pa.string()).dictionary_encode()
+    try:
+        encoded = values.cast(pa.string()).dictionary_encode()
+    except pa.ArrowException as err:
+        raise DataError(
+            f"column {name!r} holds {values.type}, which is no readable text: convert it to UTF-8 "
+            "text or numbers"
+        ) from err
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return WordColumn(name, codes, tuple(encoded.dictionary.to_pylist()))
 

@@ -62,7 +62,7 @@ def teams_of(config: DetectConfig) -> dict[str, DetectConfig]:
     watched = config.rules.model_copy(update={"mode": "watch"})
     alone = {"agents": 1, "faults": 0, "views": "all", "vote": "none"}
     held = config.rules
-    if held.mode == "watch":
+    if held.mode == "watch" and (held.own or held.defaults):
         # Rules that contradict each other drive their prices up for ever, so not all at once.
         names = tuple(text.partition(":")[0].strip() for text in held.own) or (PRICED_BY_DEFAULT,)
         update = {"mode": "lagrange", "enforce": held.enforce or names}

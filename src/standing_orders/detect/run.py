@@ -93,12 +93,22 @@ def train(
         NumericsError: a number is not finite; the last checkpoint is good.
     """
     use_one_thread()
+    config = _anchored(config)
     data = load(config.data_config()) if data is None else data
     trainer = Trainer(config, data)
     settings = trainer.config.model_dump(mode="json") | {_DIGEST: digest_of(data)}
     folder = RunFolder.create(path, settings, KIND)
     with folder.lock():
         return _go_on(trainer, folder, [], on_update, report)
+
+
+def _anchored(config: DetectConfig) -> DetectConfig:
+    """The config with whole paths, so that the run can be used from any folder."""
+    paths = {
+        name: tuple(path.absolute() for path in getattr(config, name))
+        for name in ("data", "test_data")
+    }
+    return config.model_copy(update=paths)
 
 
 def resume(path: Path, *, on_update: OnUpdate = lambda _: None, report: Report = print) -> Trainer:

@@ -5,7 +5,7 @@ Imports nothing heavy, so that the command line can show its flags at once.
 
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from standing_orders.config import Config
 from standing_orders.detect.costs import CostConfig
@@ -46,7 +46,9 @@ class TeamConfig(Config):
         description="mlp: judges by the event and a summary of its session so far. "
         "lstm: remembers the session itself, from its first event on; several times slower.",
     )
-    hidden: tuple[int, ...] = Field((64, 64), min_length=1, description="Hidden layer sizes.")
+    hidden: tuple[PositiveInt, ...] = Field(
+        (64, 64), min_length=1, description="Hidden layer sizes."
+    )
     activation: Literal["tanh", "relu"] = Field("relu", description="Activation function.")
     patience: float | None = Field(
         None,

@@ -88,14 +88,16 @@ def _read(
     if start == PARQUET_MAGIC or path.suffix.lower() in {".parquet", ".pq"}:
         table = _read_parquet(path, max_rows, max_bytes)
     elif start[:2] == GZIP_MAGIC or path.suffix.lower() == ".gz":
-        table = _read_csv(path, _unpack(path, max_bytes), separator, header)
+        with pa.BufferReader(_unpack(path, max_bytes).getvalue()) as file:
+            table = _read_csv(path, file, separator, header)
     else:
-        with path.open("rb") as file:
+        # Arrow's own file: its threads may outlive a Python one and end the process.
+        with pa.OSFile(str(path)) as file:
             table = _read_csv(path, file, separator, header)
     if table.num_rows == 0:
         raise DataError(f"{path}: a header but no rows")
     _check_rows(path, table.num_rows, max_rows)
-    return _clean_names(table)
+    return _clean_names(path, table)
 
 
 def _read_parquet(path: Path, max_rows: int, max_bytes: int) -> pa.Table:
@@ -125,9 +127,7 @@ def _unpack(path: Path, max_bytes: int) -> io.BytesIO:
     return content
 
 
-def _read_csv(
-    path: Path, file: io.BufferedIOBase, separator: str, header: tuple[str, ...]
-) -> pa.Table:
+def _read_csv(path: Path, file: pa.NativeFile, separator: str, header: tuple[str, ...]) -> pa.Table:
     read = pa_csv.ReadOptions(column_names=list(header) or None)
     parse = pa_csv.ParseOptions(delimiter=separator)
     convert = pa_csv.ConvertOptions(strings_can_be_null=True)
@@ -142,16 +142,17 @@ def _read_csv(
             table = _read_csv_as_text(file, read, parse)
     except (pa.ArrowException, UnicodeDecodeError) as err:
         raise DataError(f"{path}: not a readable CSV file: {_first_line(err)}") from err
+    names = _names(path, table)
     if table.num_columns == 1:
         raise DataError(
-            f"{path}: only one column found, {table.column_names[0]!r:.80}; is {separator!r} the "
+            f"{path}: only one column found, {names[0]!r:.80}; is {separator!r} the "
             "separator? Give the right one with --separator"
         )
     return table
 
 
 def _read_csv_as_text(
-    file: io.BufferedIOBase, read: pa_csv.ReadOptions, parse: pa_csv.ParseOptions
+    file: pa.NativeFile, read: pa_csv.ReadOptions, parse: pa_csv.ParseOptions
 ) -> pa.Table:
     names = pa_csv.open_csv(file, read, parse).schema.names
     file.seek(0)
@@ -161,11 +162,21 @@ def _read_csv_as_text(
     return pa_csv.read_csv(file, read, parse, convert)
 
 
-def _clean_names(table: pa.Table) -> pa.Table:
+def _names(path: Path, table: pa.Table) -> list[str]:
+    try:
+        return list(table.column_names)
+    except UnicodeDecodeError as err:
+        raise DataError(
+            f"{path}: the names of the columns are not UTF-8: convert the file, for instance with "
+            "iconv -t utf-8"
+        ) from err
+
+
+def _clean_names(path: Path, table: pa.Table) -> pa.Table:
     """Names without space around them; the second of two equal ones becomes `name (2)`."""
     seen: Counter[str] = Counter()
     names = []
-    for name in table.column_names:
+    for name in _names(path, table):
         plain = name.removeprefix("\ufeff").strip()
         seen[plain] += 1
         names.append(plain if seen[plain] == 1 else f"{plain} ({seen[plain]})")
@@ -189,4 +200,6 @@ def _check_rows(path: Path, num_rows: int, max_rows: int) -> None:
 
 
 def _first_line(err: BaseException) -> str:
-    return str(err).strip().split("\n")[0][:200]
+    """Its first line, without anything that a terminal would obey."""
+    line = str(err).strip().split("\n")[0][:200]
+    return "".join(sign if sign.isprintable() else "?" for sign in line)

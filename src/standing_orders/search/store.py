@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from standing_orders.config import SearchConfig, TrainConfig
-from standing_orders.learn.run import KIND, reopen, resume, start_from, train
+from standing_orders.learn.run import KIND, reopen, resume, start_from, train, use_one_thread
 from standing_orders.learn.trainer import Trainer
 from standing_orders.rules.orders import describe_order
 from standing_orders.runs.checkpoint import load_latest, save_checkpoint
@@ -71,6 +71,7 @@ class PolicyStore:
             shutil.rmtree(path)  # its beginning was cut short
         if path.exists():
             return
+        use_one_thread()  # initial weights depend on how many there are
         trainer = Trainer(order_config(self._config, order, attempt))
         origin = None if start is None else start_from(trainer, start)
         values = trainer.config.model_dump(mode="json") | {"start": origin}
