@@ -107,3 +107,15 @@ def test_only_training_rows_are_judged() -> None:
 def test_a_word_that_hardly_repeats_proves_nothing() -> None:
     column = WordColumn("word", np.arange(20), tuple(map(str, range(20))))
     assert find_leaks([column], np.arange(20), np.arange(20) % 2 == 0) == ({}, [])
+
+
+def test_a_label_that_is_no_number_is_a_missing_one() -> None:
+    table = pa.table({"label": pa.array([0.0, 1.0, float("nan")])})
+    with pytest.raises(DataError, match="1 rows have no label"):
+        read_labels(table, "label")
+
+
+def test_an_infinite_label_is_refused() -> None:
+    table = pa.table({"label": pa.array([0.0, 1.0, float("inf")])})
+    with pytest.raises(DataError, match="infinite"):
+        read_labels(table, "label")

@@ -42,7 +42,9 @@ def read_labels(
     words = _label_words(label, table[label].combine_chunks())
     num_missing = int(words.is_missing.sum())
     if num_missing:
-        raise DataError(f"label column {label!r}: {num_missing} rows have no label")
+        raise DataError(
+            f"label column {label!r}: {num_missing} rows have no label: add it or drop them"
+        )
     is_threat = _threat_words(words, threats, benign)[words.codes]
     if attack is None and len(words.words) > 2:
         names = words
@@ -59,6 +61,9 @@ def read_labels(
 
 def _label_words(label: str, values: pa.Array) -> WordColumn:
     if pa.types.is_floating(values.type):
+        values = pa_compute.if_else(pa_compute.is_nan(values), None, values)
+        if pa_compute.any(pa_compute.is_inf(values)).as_py():
+            raise DataError(f"label column {label!r}: has infinite values, which are no label")
         whole = values.drop_null()
         if pa_compute.all(pa_compute.equal(whole, pa_compute.round(whole))).as_py() is not False:
             values = values.cast(pa.int64(), safe=False)

@@ -81,8 +81,8 @@ def agree_by_messages(
     Raises:
         VotingError: n < 3f + 1, or f = 0.
     """
-    first = data.test.starts.searchsorted(num_events, side="right") - 1
-    part = data.test.take_sessions(range(max(1, int(first))))
+    enough = int(data.test.starts.searchsorted(num_events, side="left"))
+    part = data.test.take_sessions(range(min(enough, data.test.num_sessions)))
     votes = cast_votes(team.probabilities(part))[:num_events]
     found = []
     for kind in LIARS:
