@@ -114,4 +114,4 @@ def test_importing_runs_loads_nothing_heavy() -> None:
         "import sys, standing_orders.runs.sinks, standing_orders.runs.folder; "
         "assert not {'torch', 'tensorboard', 'numba', 'pydantic'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

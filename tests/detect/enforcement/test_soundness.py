@@ -79,4 +79,7 @@ def test_a_long_window_is_tried_to_its_end() -> None:
 
 
 def test_the_check_can_be_left_out() -> None:
-    RuleBook([rule_of("blocked_share <= 1")], check=False)
+    unbreakable = [rule_of("blocked_share <= 1")]
+    with pytest.raises(ConfigError):
+        RuleBook(unbreakable)
+    assert len(RuleBook(unbreakable, check=False).rules) == 1

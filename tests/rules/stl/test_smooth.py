@@ -136,7 +136,7 @@ def test_torch_is_imported_only_when_asked_for() -> None:
         "import sys; from standing_orders.rules import stl; stl.parse('a');"
         "assert 'torch' not in sys.modules; stl.smooth_robustness; assert 'torch' in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_the_package_has_no_other_lazy_names() -> None:
