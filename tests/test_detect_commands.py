@@ -55,6 +55,7 @@ def test_train_says_what_is_to_be_known_first(
 def test_evaluate_prints_every_figure(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("detect", "evaluate", str(trained)) == 0
     out = capsys.readouterr().out
+    assert "update 3 of 3" in " ".join(out.split())
     for name in ("f1", "pr auc", "recall at 1 percent", "cost gap", "always-block", "equivocate",
                  "detection", "steadiness", "margin"):  # fmt: skip
         assert name in out

@@ -113,7 +113,9 @@ class EvaluateTeam(Command):
         if self.json_output:
             print(json.dumps(found.to_json(), indent=1))
             return 0
-        print_figures(f"{self.run_folder}: test part of {found.data_name}", found.figures)
+        trained = f"update {found.updates} of {found.iterations}"
+        title = f"{self.run_folder}, {trained}: test part of {found.data_name}"
+        print_figures(title, found.figures)
         if found.liars:
             print_liars(found.liars, found.main_figure, found.faults)
         if found.agreements:

@@ -17,10 +17,11 @@ from standing_orders.detect.assess import (
 from standing_orders.detect.decisions import cast_votes
 from standing_orders.detect.enforcement import RuleBook
 from standing_orders.detect.events import DataSet
-from standing_orders.detect.run import load_team
+from standing_orders.detect.run import KIND, load_team
 from standing_orders.detect.settings import DetectConfig
 from standing_orders.detect.voting.liars import LIARS
 from standing_orders.detect.voting.simulate import agree
+from standing_orders.runs.loop import latest_of
 from standing_orders.seeding import child_seed
 
 
@@ -29,6 +30,8 @@ class Evaluation:
     """What a team is worth on the test part of its data."""
 
     data_name: str
+    updates: int  # that the team has had
+    iterations: int  # that it was to have
     main_figure: str
     faults: int  # liars that the vote bears
     figures: Figures
@@ -62,6 +65,8 @@ def evaluate_run(path: Path, *, num_agreements: int = 0) -> Evaluation:
     foresight = assess_foresight(network, actions, data, config) if config.learn.margin else {}
     return Evaluation(
         data_name=data.name,
+        updates=latest_of(path, KIND)[1].index,
+        iterations=config.learn.iterations,
         main_figure=main_figure(data.task),
         faults=config.team.faults,
         figures=figures,
