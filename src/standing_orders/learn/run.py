@@ -80,6 +80,7 @@ def train(
         CheckpointError: the folder or the run to start from cannot be used.
         NumericsError: a number is not finite; the last checkpoint is good.
     """
+    use_one_thread()
     trainer = Trainer(config)
     origin = start_from(trainer, start) if start is not None else None
     folder = RunFolder.create(path, config.model_dump(mode="json") | {"start": origin}, KIND)
@@ -109,6 +110,7 @@ def reopen(folder: RunFolder, report: Report = print) -> tuple[Trainer, list[dic
     Raises:
         CheckpointError: there is nothing to go on from.
     """
+    use_one_thread()
     trainer = Trainer(config_of(folder))
     is_from_scratch = folder.config["start"] is None
     return trainer, recover(trainer, folder, report, may_begin=is_from_scratch)
@@ -121,7 +123,6 @@ def _go_on(
     on_update: OnUpdate,
     report: Report,
 ) -> Trainer:
-    use_one_thread()
     train_to_end(
         trainer,
         folder,
@@ -164,8 +165,12 @@ def origin_of(path: Path) -> dict[str, Any]:
 
 
 def use_one_thread() -> None:
-    """Let torch use one thread, which is the fastest here."""
-    torch.set_num_threads(1)  # more of them only wait for each other at this size
+    """Let torch use one thread, before any weight is drawn.
+
+    More of them only wait for each other at this size, and the last bits of orthogonal weights
+    depend on how many there are.
+    """
+    torch.set_num_threads(1)
 
 
 def load_network(path: Path) -> tuple[ActorCritic, TrainConfig]:

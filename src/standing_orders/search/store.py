@@ -71,7 +71,7 @@ class PolicyStore:
             shutil.rmtree(path)  # its beginning was cut short
         if path.exists():
             return
-        use_one_thread()  # initial weights depend on how many there are
+        use_one_thread()
         trainer = Trainer(order_config(self._config, order, attempt))
         origin = None if start is None else start_from(trainer, start)
         values = trainer.config.model_dump(mode="json") | {"start": origin}
