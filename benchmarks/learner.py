@@ -103,7 +103,7 @@ def unconstrained(task: Task) -> None:
 def leaderboard(task: Task) -> None:
     """One network against all red agents on the leaderboard's rules: the total score card."""
     header("seed", "red", "30", "50", "100", "all")
-    for seed in task.seeds[:1]:
+    for seed in task.seeds:
         config = task.preset("leaderboard", seed=seed)
         network, _ = load_network(finished_run(task.folder / f"leaderboard-{seed}", config))
         for is_greedy in (True, False):

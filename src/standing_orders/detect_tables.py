@@ -96,13 +96,13 @@ def watch_team(folder: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
             f"reward {team['reward']:.3f}  F1 {_number(team['f1'])}  no quorum "
             f"{100 * team['no_quorum']:.2f} %\n"
             f"  policy {loss['policy_loss']:.4f}  value {loss['value_loss']:.4f}  entropy "
-            f"{loss['entropy']:.3f}  KL {loss['kl']:.4f}  margin {loss['margin_loss']:.4f}"
+            f"{loss['entropy']:.3f}  KL {loss['kl']:.4f}"
         )
         for name, rule in record["rules"].items():
             price = f"  price {rule['price']:.2f}" if "price" in rule else ""
             broken = rule["violation_rate"]
             share = "no obligation" if broken is None else f"{100 * broken:.1f} % broken"
-            text += f"\n  {name}: {share}{price}"
+            text += f"\n  {name}: {share}{price}  foreseen {_number(record['foresight'].get(name))}"
         return text
 
     with Live(console=console, transient=True, auto_refresh=False) as live:
@@ -163,7 +163,7 @@ def print_rules(rules: Figures, foresight: Figures, shielded: Figures | None) ->
         )  # fmt: skip
     console = wide_console()
     console.print(table)
-    console.print("foreseen: share of the margins' variance that the constraint head explains")
+    console.print("foreseen: share of the margins' variance that the constraint heads explain")
     if shielded is not None:
         console.print(f"shield: {shielded['replaced']} of {shielded['decisions']} replaced")
 

@@ -11,7 +11,7 @@ from standing_orders.detect.costs import CostTable, team_rewards
 from standing_orders.detect.enforcement import RuleBook
 from standing_orders.detect.events import DataSet
 from standing_orders.detect.game import play
-from standing_orders.detect.rollout import Rollout, draw, recent_shares, team_terms
+from standing_orders.detect.rollout import Rollout, draw, team_terms
 from standing_orders.detect.settings import DetectConfig, LearnConfig, RulesConfig, TeamConfig
 from standing_orders.detect.synthetic import make_sessions
 from standing_orders.detect.trainer import Moments, Trainer
@@ -188,34 +188,6 @@ def test_drawn_actions_follow_the_probabilities() -> None:
     shares = np.bincount(actions.ravel()) / actions.size
     assert np.allclose(shares, probs, atol=0.01)
     assert np.array_equal(actions, draw(log_probs, seed=1))
-
-
-def test_the_constraint_head_is_told_recent_decisions_and_learns_real_margins(
-    data: DataSet,
-) -> None:
-    learn = {"margin": 5.0, "iterations": 80, "learning_rate": 1e-2, "steps": 600}
-    trainer = trainer_of(data, learn)
-    first = trainer.play()
-    assert first.margin_targets.shape == (first.game.num_events, len(trainer.book.rules))
-    assert first.margin_targets.std(axis=0).max() > 0  # not a constant
-    while not trainer.is_done:
-        trainer.step()
-    rollout = trainer.play()
-    with torch.no_grad():
-        hidden = trainer.network.judge(rollout.features, rollout.game.starts).hidden
-        seen = trainer.network.margins(hidden, torch.from_numpy(rollout.context).float()).numpy()
-    errors = ((seen.mean(axis=0) - rollout.margin_targets) ** 2).mean(axis=0)
-    answered = [rule.name for rule in trainer.book.rules].index("answered")
-    assert errors[answered] < 0.9 * rollout.margin_targets[:, answered].var()
-
-
-def test_recent_shares_are_of_the_decisions_before() -> None:
-    from standing_orders.detect.enforcement import Streams
-
-    actions = np.array([[2], [0], [0]])
-    shares = recent_shares(Streams(actions, np.zeros((3, 1), bool)))
-    assert shares[0].tolist() == [0, 0, 0, 0]
-    assert shares[2].tolist() == [0.05, 0, 0.05, 0]
 
 
 def test_a_fine_makes_the_action_that_breaks_a_rule_worth_less(data: DataSet) -> None:

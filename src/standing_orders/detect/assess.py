@@ -2,13 +2,14 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from standing_orders.detect.actions import ALLOW, BLOCK
 from standing_orders.detect.classifiers import Fitted
@@ -21,6 +22,7 @@ from standing_orders.detect.decisions import (
 )
 from standing_orders.detect.enforcement import RuleBook, Shield
 from standing_orders.detect.events import DataSet, Events
+from standing_orders.detect.foresight import Lesson, explained, make_lesson
 from standing_orders.detect.game import Game, make_game, play
 from standing_orders.detect.metrics import (
     RecordMetrics,
@@ -29,11 +31,10 @@ from standing_orders.detect.metrics import (
     pr_auc,
     record_metrics,
 )
-from standing_orders.detect.rollout import recent_shares
 from standing_orders.detect.session_costs import session_context
 from standing_orders.detect.session_metrics import SessionMetrics, delay_curve, session_metrics
 from standing_orders.detect.settings import DetectConfig
-from standing_orders.detect.team import TeamNetwork
+from standing_orders.detect.team import Judged, TeamNetwork
 from standing_orders.detect.trainer import prepare
 from standing_orders.detect.uncertainty import Interval, session_interval
 from standing_orders.detect.voting.liars import LIARS, lie
@@ -42,7 +43,6 @@ from standing_orders.seeding import child_seed
 MAX_SUBSETS = 20  # of agents that lie, tried for each number of liars
 EVENTS_AT_ONCE = 50_000  # of whole sessions, through the network
 Figures = dict[str, Any]
-_MIN_VARIANCE = 1e-9  # of margins that are not constant
 
 
 class Team:
@@ -73,14 +73,22 @@ class Team:
         for known, probs in self._known:
             if known is events:
                 return probs
-        parts = []
+        parts = [np.exp(one.log_probs.numpy().astype(np.float64)) for one in self._judge(events)]
+        self._known = [*self._known[-1:], (events, np.concatenate(parts, axis=1))]
+        return self._known[-1][1]
+
+    def _judge(self, events: Events) -> Iterator[Judged]:
         for sessions in _chunks(events):
             part = prepare(events.take_sessions(sessions), self._config)
             with torch.inference_mode():
                 judged = self._network.judge(torch.from_numpy(part.features), part.starts)
-            parts.append(np.exp(judged.log_probs.numpy().astype(np.float64)))
-        self._known = [*self._known[-1:], (events, np.concatenate(parts, axis=1))]
-        return self._known[-1][1]
+            yield judged
+
+    def foresee(self, events: Events, lesson: Lesson) -> Tensor:  # (n, num_rules)
+        """Margins that the constraint heads foresee at the events of a lesson that happened."""
+        hidden = torch.cat([judged.hidden for judged in self._judge(events)], dim=1)
+        with torch.inference_mode():
+            return self._network.heads.margins(lesson.inputs(hidden))
 
     def scores(self, events: Events) -> NDArray[np.float64]:  # (num_events,)
         """How likely the team is to flag each event."""
@@ -310,29 +318,15 @@ def assess_rules(
     }
 
 
-def assess_foresight(
-    network: TeamNetwork, actions: NDArray[np.int64], data: DataSet, config: DetectConfig
-) -> Figures:
-    """How well the constraint heads foresee each rule's margin: 1 - error / variance, or None."""
+def assess_foresight(team: Team, data: DataSet, config: DetectConfig) -> Figures:
+    """How well the constraint heads foresee each rule's margin; see `explained`."""
     book = RuleBook(config.rules.rules(data.task))
-    game = game_of(data.test, data, config)
-    test = prepare(data.test, config)
-    with torch.inference_mode():
-        hidden = network.judge(torch.from_numpy(test.features), test.starts).hidden
-    streams = as_streams(game, data.task, actions[:, None], np.zeros((len(actions), 1)))
-    context = torch.from_numpy(recent_shares(streams).astype(np.float32))
-    with torch.inference_mode():
-        seen = network.margins(hidden, context).numpy().mean(axis=0)  # (rows, num_rules)
-    is_valid = streams.valid[:, 0]
-    found = {}
-    for index, (rule, targets) in enumerate(
-        zip(book.rules, book.margin_targets(streams)[:, :, 0], strict=True)
-    ):
-        true, guess = targets[is_valid], seen[is_valid, index]
-        variance = float(true.var())
-        error = float(((guess - true) ** 2).mean())
-        found[rule.name] = 1 - error / variance if variance > _MIN_VARIANCE else None
-    return found
+    if not book.rules:
+        return {}
+    test, game = data.test, game_of(data.test, data, config)
+    lesson = make_lesson(team.probabilities(test), team.actions(test), game, data.task, book)
+    found = explained(team.foresee(test, lesson), lesson.margins)
+    return dict(zip([rule.name for rule in book.rules], found, strict=True))
 
 
 def game_of(events: Events, data: DataSet, config: DetectConfig) -> Game:

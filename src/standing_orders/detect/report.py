@@ -62,7 +62,7 @@ def evaluate_run(path: Path, *, num_agreements: int = 0) -> Evaluation:
     figures = assess(team, data, config, with_intervals=True)
     actions, scores = team.actions(data.test), team.scores(data.test)
     liars = assess_liars(team, data, config) if config.team.vote == "quorum" else []
-    foresight = assess_foresight(network, actions, data, config) if config.learn.margin else {}
+    foresight = assess_foresight(team, data, config) if config.learn.foresight else {}
     return Evaluation(
         data_name=data.name,
         updates=latest_of(path, KIND)[1].index,

@@ -16,15 +16,13 @@ from standing_orders.detect.credit import (
     sampled_credit,
 )
 from standing_orders.detect.decisions import as_streams, cast_votes, decide_all, suspicion_of
-from standing_orders.detect.enforcement import Judgement, RuleBook, Streams
+from standing_orders.detect.enforcement import Judgement, RuleBook
 from standing_orders.detect.events import Task
 from standing_orders.detect.game import Game, play
 from standing_orders.detect.settings import DetectConfig
-from standing_orders.detect.team import CONTEXT_SIZE, TeamNetwork
+from standing_orders.detect.team import TeamNetwork
 from standing_orders.errors import NumericsError
 from standing_orders.learn.sampling import sample_actions
-
-RECENT = 20  # decisions that the constraint head is told about
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +38,6 @@ class Rollout:
     decisions: NDArray[np.int64]  # (rows,): what the team does with its likeliest votes
     has_quorum: NDArray[np.bool_]  # (rows,)
     judgement: Judgement  # of these decisions
-    margin_targets: NDArray[np.float64]  # (rows, num_rules)
-    context: NDArray[np.float64]  # (rows, CONTEXT_SIZE)
 
 
 def collect(
@@ -83,9 +79,6 @@ def collect(
     votes = cast_votes(probs)
     outcome = decide_all(votes, probs, config.team)
     streams = as_streams(game, task, outcome.actions[:, None], suspicion_of(probs)[:, None])
-    targets = np.zeros((game.num_events, len(book.rules)))
-    if config.learn.margin and book.rules:
-        targets = book.margin_targets(streams)[:, :, 0].T
     return Rollout(
         features=features,
         game=game,
@@ -96,8 +89,6 @@ def collect(
         decisions=outcome.actions,
         has_quorum=outcome.has_quorum,
         judgement=book.judge(streams),
-        margin_targets=targets,
-        context=recent_shares(streams),
     )
 
 
@@ -186,14 +177,3 @@ def _penalties(
         is_open=streams.valid,
         gamma=config.learn.rule_gamma,
     )
-
-
-def recent_shares(streams: Streams) -> NDArray[np.float64]:  # (steps, CONTEXT_SIZE)
-    """Share of each action among the last decisions before each event of the first stream."""
-    happened = streams.valid[:, 0]
-    done = (streams.actions[:, :1] == np.arange(CONTEXT_SIZE)) & happened[:, None]
-    total = np.concatenate([np.zeros((1, CONTEXT_SIZE)), np.cumsum(done, axis=0)])
-    before = np.arange(len(done))
-    counts = total[before] - total[np.maximum(before - RECENT, 0)]
-    shares: NDArray[np.float64] = counts / RECENT
-    return shares

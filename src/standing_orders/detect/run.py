@@ -41,6 +41,7 @@ CSV_COLUMNS = {
     "KL": "loss.kl",
     "Rules": "rules",
     "Prices": "prices",
+    "Foresight": "foresight",
 }
 TENSORBOARD_TAGS = {
     "charts/team_reward": "team.reward",
@@ -55,7 +56,6 @@ TENSORBOARD_TAGS = {
     "losses/entropy": "loss.entropy",
     "losses/approx_kl": "loss.kl",
     "losses/clipfrac": "loss.clip_fraction",
-    "losses/margin": "loss.margin_loss",
 }
 _RULE_FIGURES = ("violation_rate", "margin_mean", "margin_min", "price")
 _DIGEST = "data_sha256"
@@ -152,7 +152,8 @@ def _tags(book: RuleBook) -> dict[str, str]:
         for rule in book.rules
         for figure in _RULE_FIGURES
     }
-    return TENSORBOARD_TAGS | rules
+    foresight = {f"rules/{rule.name}/foresight": f"foresight.{rule.name}" for rule in book.rules}
+    return TENSORBOARD_TAGS | rules | foresight
 
 
 def config_of(folder: RunFolder) -> DetectConfig:
@@ -184,7 +185,7 @@ def load_team(path: Path) -> tuple[TeamNetwork, DetectConfig, DataSet]:
     use_one_thread()
     folder, checkpoint = latest_of(path, KIND)
     config, data = config_of(folder), data_of(folder)
-    num_rules = len(config.rules.rules(data.task))
-    network = make_network(config, prepare(data.train, config), num_rules)
+    book = RuleBook(config.rules.rules(data.task))
+    network = make_network(config, prepare(data.train, config), book)
     restore_network(network, checkpoint.tensors)
     return network, config, data

@@ -109,8 +109,12 @@ class LearnConfig(Config):
     value: float = Field(
         0.5, ge=0, description="Coefficient of the value loss (sampled only: expected needs none)."
     )
-    margin: float = Field(
-        0.1, ge=0, description="Coefficient of the constraint head's loss; 0: no such head."
+    foresight: float = Field(
+        5e-3,
+        ge=0,
+        le=1,
+        description="Adam's step size for the constraint heads, which foresee the rules' margins; "
+        "falls to 0 over the budget. 0: they do not learn.",
     )
     reward_scale: float = Field(0.1, gt=0, description="Rewards are multiplied by it for learning.")
     returns: Literal["raw", "running"] = Field(

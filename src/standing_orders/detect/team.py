@@ -1,8 +1,8 @@
-"""The networks of a team: one actor for each agent, critics, and a head that foresees margins.
+"""The networks of a team: one actor for each agent, critics, and heads that foresee margins.
 
-The weights of all agents are stacked, so that one matrix product serves the whole team; no number
-flows from one agent to another. An actor sees its agent's view only. So does its critic (IPPO),
-unless one critic sees everything (MAPPO), which is for training only.
+The weights of all agents are stacked, and no number flows from one agent to another. An actor sees
+its agent's view only. So does its critic (IPPO), unless one critic sees everything (MAPPO), which
+is for training only.
 """
 
 import math
@@ -16,28 +16,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from standing_orders.detect.actions import ALLOW, NUM_ACTIONS
+from standing_orders.detect.enforcement.rule import Rule
+from standing_orders.detect.foresight import Foresight
 from standing_orders.detect.settings import TeamConfig
+from standing_orders.detect.stacked import StackedLinear
 from standing_orders.learn.networks import ACTIVATIONS
-
-CONTEXT_SIZE = NUM_ACTIONS  # of the constraint head: shares of the recent decisions
-
-
-class StackedLinear(nn.Module):
-    """One linear layer for each agent."""
-
-    def __init__(
-        self, num_agents: int, size_in: int, size_out: int, gain: float, generator: torch.Generator
-    ) -> None:
-        super().__init__()
-        weight = torch.empty(num_agents, size_in, size_out)
-        for one in weight:
-            nn.init.orthogonal_(one, gain, generator)
-        self.weight = nn.Parameter(weight)
-        self.bias = nn.Parameter(torch.zeros(num_agents, 1, size_out))
-
-    def forward(self, inputs: Tensor) -> Tensor:  # (agents, rows, in) -> (agents, rows, out)
-        """Apply each agent's layer to its own rows."""
-        return torch.baddbmm(self.bias, inputs, self.weight)
 
 
 class _Memory(nn.Module):
@@ -113,7 +96,7 @@ class Judged:
     """What the actors say about events."""
 
     log_probs: Tensor  # (agents, rows, NUM_ACTIONS)
-    hidden: Tensor  # (agents, rows, size): what the constraint head looks at
+    hidden: Tensor  # (agents, rows, size): what the constraint heads look at
 
 
 class TeamNetwork(nn.Module):
@@ -123,7 +106,7 @@ class TeamNetwork(nn.Module):
         views: features that each agent sees.
         num_features: of an event.
         config: the team.
-        num_rules: margins that the constraint head predicts.
+        rules: whose margins the constraint heads foresee.
         seed: of the initial weights.
     """
 
@@ -133,7 +116,7 @@ class TeamNetwork(nn.Module):
         num_features: int,
         config: TeamConfig,
         *,
-        num_rules: int,
+        rules: Sequence[Rule],
         seed: int,
     ) -> None:
         super().__init__()
@@ -158,7 +141,7 @@ class TeamNetwork(nn.Module):
         else:
             self.critic = _Trunk(num_agents, width, config, generator)
             self.worth = StackedLinear(num_agents, size, 1, 1.0, generator)
-        self.foresight = StackedLinear(num_agents, size + CONTEXT_SIZE, num_rules, 1.0, generator)
+        self.heads = Foresight(num_agents, size, rules, generator)
 
     def _look(self, features: Tensor) -> Tensor:  # (rows, features) -> (agents, rows, width)
         if self.sees_all:
@@ -182,13 +165,3 @@ class TeamNetwork(nn.Module):
             hidden = self.critic(features[None], starts)
             return self.worth(hidden)[0].T
         return self.worth(self.critic(self._look(features), starts)).squeeze(-1)
-
-    def margins(self, hidden: Tensor, context: Tensor) -> Tensor:  # (agents, rows, num_rules)
-        """Margins of the rules that are foreseen; they do not change what the actors learn.
-
-        Args:
-            hidden: (agents, rows, size), of `judge`.
-            context: (rows, CONTEXT_SIZE), shares of the team's recent decisions.
-        """
-        seen = context.expand(self.num_agents, *context.shape)
-        return self.foresight(torch.cat([hidden.detach(), seen], dim=-1))

@@ -8,8 +8,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from standing_orders.detect.decisions import cast_votes, decide_all
 from standing_orders.detect.enforcement import RuleBook
 from standing_orders.detect.events import DataSet, Events
+from standing_orders.detect.foresight import (
+    NUM_STRETCHES,
+    explained,
+    learn_margins,
+    make_lesson,
+)
 from standing_orders.detect.game import Game, make_game, play
 from standing_orders.detect.metrics import count_decisions
 from standing_orders.detect.rollout import Rollout, collect
@@ -75,13 +82,13 @@ def prepare(events: Events, config: DetectConfig) -> Events:
     return events if config.team.network == "lstm" else remember(events)
 
 
-def make_network(config: DetectConfig, events: Events, num_rules: int) -> TeamNetwork:
+def make_network(config: DetectConfig, events: Events, book: RuleBook) -> TeamNetwork:
     """The untrained team of a settled config; `events` are prepared ones."""
     return TeamNetwork(
         split_views(events, config.team.agents, config.team.views),
         events.num_features,
         config.team,
-        num_rules=num_rules,
+        rules=book.rules,
         seed=child_seed(config.seed, "detect", "network"),
     )
 
@@ -108,13 +115,17 @@ class Trainer:
         self.table = config.costs.table()
         self.book = RuleBook(config.rules.rules(data.task))
         events = prepare(data.train, config)
-        self.network = make_network(config, events, len(self.book.rules))
+        self.network = make_network(config, events, self.book)
+        weights = dict(self.network.named_parameters())
+        heads = [weights.pop(name) for name in list(weights) if name.startswith("heads.")]
         self.optimiser = torch.optim.AdamW(
-            self.network.parameters(), lr=config.learn.learning_rate, eps=_ADAM_EPSILON,
-            weight_decay=config.learn.weight_decay, fused=True,
+            [{"params": list(weights.values())}, {"params": heads}], lr=config.learn.learning_rate,
+            eps=_ADAM_EPSILON, weight_decay=config.learn.weight_decay, fused=True,
         )  # fmt: skip
         self.game = make_game(data.train, data.task, self.table, config.session_costs)
         self._features = torch.from_numpy(events.features)
+        self._unseen = make_game(data.validation, data.task, self.table, config.session_costs)
+        self._unseen_features = torch.from_numpy(prepare(data.validation, config).features)
         self.progress = Progress()
         self.moments = Moments()
 
@@ -165,7 +176,12 @@ class Trainer:
             self.moments = self.moments.add(rollout.credit.targets, rollout.credit.weights)
         batch = build_batch(rollout, config.learn, self._value_scale())
         now = self.settings()
+        for group, rate in zip(
+            self.optimiser.param_groups, (now.learning_rate, now.foresight), strict=True
+        ):
+            group["lr"] = rate
         stats = update(self.network, self.optimiser, batch, now, seed=self._seed("update"))
+        foreseen = self._learn_margins() if config.learn.foresight and self.book.rules else {}
         prices = self.book.learn_prices(rollout.judgement)
         is_last = progress.updates + 1 >= config.learn.iterations
         self.progress = replace(
@@ -174,15 +190,32 @@ class Trainer:
             events=progress.events + rollout.game.num_events,
             stopped="budget used" if is_last else None,
         )
-        return self._record(rollout, stats, now, prices)
+        return self._record(rollout, stats, now, prices) | {"foresight": foreseen}
+
+    def _learn_margins(self) -> dict[str, float | None]:
+        """Let the constraint heads learn; how well they foresaw each rule before they did."""
+        sessions = self._draw_stretches()
+        game = self._unseen.take(sessions)
+        features = self._unseen_features[torch.from_numpy(self._unseen.rows_of(sessions))]
+        with torch.no_grad():
+            judged = self.network.judge(features, game.starts)
+        probs = np.exp(judged.log_probs.numpy().astype(np.float64))
+        actions = decide_all(cast_votes(probs), probs, self.config.team).actions
+        lesson = make_lesson(probs, actions, game, self.task, self.book)
+        heads = self.network.heads
+        with torch.no_grad():
+            foreseen = explained(heads.margins(lesson.inputs(judged.hidden)), lesson.margins)
+        learn_margins(heads, self.optimiser, lesson, judged.hidden, seed=self._seed("foresight"))
+        return dict(zip([rule.name for rule in self.book.rules], foreseen, strict=True))
 
     def settings(self) -> LearnConfig:
-        """What the next update uses: step size and entropy fall linearly, if asked for."""
+        """What the next update uses: step sizes and entropy fall linearly, if asked for."""
         learn = self.config.learn
         done = self.progress.updates / learn.iterations
         falling = {
             "learning_rate": (learn.learning_rate, learn.final_learning_rate),
             "entropy": (learn.entropy, learn.final_entropy),
+            "foresight": (learn.foresight, 0.0),
         }
         now = {
             name: first + done * (last - first)
@@ -199,13 +232,23 @@ class Trainer:
 
     def _draw_sessions(self) -> NDArray[np.int64]:
         """The next sessions of an endless row of shuffled passes over the training part."""
-        num = self.game.num_sessions
-        mean_length = self.game.num_events / num
-        count = max(1, round(self.config.learn.steps / mean_length))
+        num, count = self.game.num_sessions, self._sessions_an_update()
         begin = self.progress.updates * count
         passes = range(begin // num, (begin + count - 1) // num + 1)
         shuffled = np.concatenate([self._shuffled(one) for one in passes])
         return shuffled[begin % num :][:count]
+
+    def _draw_stretches(self) -> NDArray[np.int64]:
+        """Sessions of the validation part as they follow each other, from several places."""
+        num = self._unseen.num_sessions
+        length = max(1, self._sessions_an_update() // NUM_STRETCHES)
+        begins = np.arange(NUM_STRETCHES)[:, None] * num // NUM_STRETCHES
+        places = begins + self.progress.updates * length + np.arange(length)
+        return (places % num).ravel()
+
+    def _sessions_an_update(self) -> int:
+        mean_length = self.game.num_events / self.game.num_sessions
+        return max(1, round(self.config.learn.steps / mean_length))
 
     def _shuffled(self, one: int) -> NDArray[np.int64]:
         seed = child_seed(self.config.seed, "detect", "pass", one)

@@ -14,8 +14,6 @@ from standing_orders.detect.team import TeamNetwork
 from standing_orders.errors import NumericsError
 from standing_orders.learn.ppo import entropy, surrogate_loss, value_loss
 
-_BY_ROW = ("features", "margin_targets", "context")  # the others are by agent, then by row
-
 
 @dataclass(frozen=True)
 class UpdateStats:
@@ -26,7 +24,6 @@ class UpdateStats:
     entropy: float
     kl: float
     clip_fraction: float
-    margin_loss: float
     gradient_norm: float
 
 
@@ -41,8 +38,6 @@ class Batch:
     losses: Tensor  # (agents, rows, NUM_ACTIONS): negative parts
     targets: Tensor  # (agents, rows): of the critics, normalised
     weights: Tensor  # (agents, rows)
-    margin_targets: Tensor  # (rows, num_rules)
-    context: Tensor  # (rows, CONTEXT_SIZE)
 
 
 def build_batch(rollout: Rollout, config: LearnConfig, value_scale: tuple[float, float]) -> Batch:
@@ -83,8 +78,6 @@ def build_batch(rollout: Rollout, config: LearnConfig, value_scale: tuple[float,
         losses=_tensor(down),
         targets=_tensor((credit.targets - mean_value) / spread_value),
         weights=_tensor(credit.weights),
-        margin_targets=_tensor(rollout.margin_targets),
-        context=_tensor(rollout.context),
     )
 
 
@@ -119,7 +112,7 @@ def minibatches(batch: Batch, count: int, generator: torch.Generator) -> Iterato
             + np.repeat(batch.starts[sessions] - ends + lengths[sessions], lengths[sessions])
         )
         cut = {
-            field.name: value[rows] if field.name in _BY_ROW else value[:, rows]
+            field.name: value[rows] if field.name == "features" else value[:, rows]
             for field in fields(batch)
             if isinstance(value := getattr(batch, field.name), Tensor)
         }
@@ -139,8 +132,6 @@ def update(
     Raises:
         NumericsError: a loss, a gradient or a weight is not finite; the networks are of no use.
     """
-    for group in optimiser.param_groups:
-        group["lr"] = config.learning_rate
     generator = torch.Generator().manual_seed(seed)
     sums, count = np.zeros(len(fields(UpdateStats))), 0
     for _ in range(config.epochs):
@@ -173,22 +164,15 @@ def total_loss(
     spread = entropy(log_probs.flatten(0, 1), weights)
     assert config.entropy is not None  # settled
     loss = policy - config.entropy * spread
-    value = margin = torch.zeros(())
+    value = torch.zeros(())
     if config.value and config.gradient == "sampled":
         found = network.value(part.features, part.starts)
         value = value_loss(found.flatten(), part.targets.flatten(), weights)
         loss = loss + config.value * value
-    if config.margin and part.margin_targets.shape[1]:
-        seen = network.margins(judged.hidden, part.context)
-        margin = 0.5 * ((seen - part.margin_targets) ** 2).mean()
-        loss = loss + config.margin * margin
     with torch.no_grad():
         share = part.weights / part.weights.sum()
         kl = ((old.exp() * (old - log_probs)).sum(dim=-1) * share).sum()
         far = ((log_probs - old).exp() - 1).abs() > config.clip
         clipped = ((old.exp() * far).sum(dim=-1) * share).sum()
-    figures = {
-        "policy": policy, "value": value, "entropy": spread, "kl": kl, "clip": clipped,
-        "margin": margin,
-    }  # fmt: skip
+    figures = {"policy": policy, "value": value, "entropy": spread, "kl": kl, "clip": clipped}
     return loss, {name: float(figure.detach()) for name, figure in figures.items()}
