@@ -186,8 +186,7 @@ def measure_rule(task: Task) -> None:
             rows = []
             for index in task.indices:
                 rules = RulesConfig(**rule, mode=mode)
-                learn = LearnConfig(rule_gamma=0.0)
-                config = seeded(config_of(task, name, rules=rules, learn=learn), index)
+                config = seeded(config_of(task, name, rules=rules), index)
                 data = load(config.data_config())
                 team, own, _ = train(config, data)
                 actions, scores = team.actions(data.test), team.scores(data.test)

@@ -8,7 +8,7 @@ import torch
 
 from standing_orders.detect.actions import ALERT, ALLOW, BLOCK
 from standing_orders.detect.costs import CostTable
-from standing_orders.detect.credit import expected_credit, penalty_advantages, sampled_credit
+from standing_orders.detect.credit import expected_credit, sampled_credit
 from standing_orders.detect.game import Game, make_game, play
 from standing_orders.detect.session_costs import SessionCosts
 from tests.detect.test_game import events_of
@@ -111,14 +111,3 @@ def test_sampled_advantages_agree_with_the_expected_ones_on_average() -> None:
         for t, a in enumerate(actions):
             found[t, a] += chance * credit.advantages[0, t] * credit.weights[0, t]
     assert np.allclose(found, wanted, atol=1e-5)
-
-
-def test_penalties_are_charged_to_what_came_before_and_centred() -> None:
-    penalties = np.array([[0.0], [0.0], [-4.0], [0.0]])
-    threat = np.array([True, True, False, False])
-    everywhere = np.ones((4, 1), bool)
-    found = penalty_advantages(penalties, threat, is_open=everywhere, gamma=0.5)
-    assert found[0].tolist() == pytest.approx([0.5, -0.5, -2.0, 2.0])
-    cut = np.array([[True], [True], [True], [False]])
-    found = penalty_advantages(penalties, threat, is_open=cut, gamma=0.5)
-    assert found[0].tolist() == pytest.approx([0.5, -0.5, 0.0, 0.0])

@@ -80,13 +80,13 @@ def test_every_way_of_learning_runs_and_its_record_is_plain(
 @pytest.mark.parametrize("gradient", ["expected", "sampled"])
 @pytest.mark.parametrize("views", ["all", "split"])
 def test_a_plain_signal_is_learned(gradient: str, views: str) -> None:
-    learn = {"gradient": gradient, "iterations": 30, "learning_rate": 1e-2, "entropy": 0.05}
-    config = config_of(learn, views=views, **({"ties": "alert"} if views == "all" else {}))
-    _, records = run(config, make_records())
-    best = max(record["agents"]["reward"][0] for record in records[-5:])
-    assert best > 1.2  # as drawn; allow-all earns -0.4, perfect alerts 2.1
-    if views == "all":
-        assert records[-1]["team"]["f1"] > 0.85
+    learn = {"gradient": gradient, "iterations": 60, "learning_rate": 1e-2, "entropy": 0.05}
+    _, records = run(config_of(learn, views=views), make_records())
+    rewards = [record["agents"]["reward"][0] for record in records[-10:]]
+    # The best that can be done by the first feature earns 1.93 with F1 0.94; allow-all earns -0.38.
+    assert np.mean(rewards) > 1.5  # as drawn
+    if views == "all":  # with split views only one agent can know
+        assert np.mean([record["team"]["f1"] for record in records[-10:]]) > 0.9
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others() -> None:
@@ -124,12 +124,12 @@ def test_prices_rise_while_a_rule_is_broken_and_the_curves_are_recorded() -> Non
         "mode": "lagrange", "defaults": False, "own": ("stopped: threat -> restrictive",),
         "price_rate": 0.5, "price": 0.0,
     }  # fmt: skip
-    learn = {"iterations": 80, "learning_rate": 1e-2, "entropy": 0.1, "rule_gamma": 0.0}
+    learn = {"iterations": 80, "learning_rate": 1e-2, "entropy": 0.1}
     trainer, records = run(config_of(learn, rules), make_records())
     rates = [record["rules"]["stopped"]["violation_rate"] for record in records]
     prices = [record["prices"][0]["price"] for record in records]
     assert np.mean(rates[2:6]) > 0.9
-    assert np.mean(rates[-10:]) < 0.15
+    assert np.mean(rates[-40:]) <= 0.05  # what the target allows
     assert prices[0] == 0.0
     assert max(prices) > 1.0
     free = run(config_of(learn), make_records())[1]

@@ -153,28 +153,3 @@ def sampled_credit(
         advantages[i, grid[is_event]] = one[is_event]
         goals[i, grid[is_event]] = goal[is_event]
     return Credit(advantages * is_open, goals * is_open, is_open.astype(np.float64))
-
-
-def penalty_advantages(
-    penalties: NDArray[np.float64],  # (rows, agents)
-    is_threat: NDArray[np.bool_],  # (rows,)
-    *,
-    is_open: NDArray[np.bool_],  # (rows, agents)
-    gamma: float,
-) -> NDArray[np.float64]:  # (agents, rows)
-    """What the actions drawn cost in broken rules, more than usual for such an event.
-
-    Penalties of the events to come count, discounted. The usual is the mean over threats, or over
-    benign events: it depends on the truth but on no action, so that nothing is biased by it.
-    Events that an agent's own actions did not let it get to have none.
-    """
-    nothing = np.zeros((len(penalties) + 1, penalties.shape[1]), dtype=np.float32)
-    returns, _ = generalised_advantages(
-        penalties.astype(np.float32), nothing, gamma=gamma, gae_lambda=1.0
-    )
-    result = returns.astype(np.float64)
-    for kind in (is_threat, ~is_threat):
-        happened = is_open & kind[:, None]
-        count = np.maximum(happened.sum(axis=0), 1)
-        result -= happened * ((result * happened).sum(axis=0) / count)
-    return (result * is_open).T

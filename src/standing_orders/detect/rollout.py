@@ -12,7 +12,6 @@ from standing_orders.detect.costs import CostTable, team_rewards
 from standing_orders.detect.credit import (
     Credit,
     expected_credit,
-    penalty_advantages,
     sampled_credit,
 )
 from standing_orders.detect.decisions import as_streams, cast_votes, decide_all, suspicion_of
@@ -34,7 +33,7 @@ class Rollout:
     old_log_probs: Tensor  # (agents, rows, NUM_ACTIONS)
     actions: NDArray[np.int64]  # (agents, rows): drawn
     credit: Credit
-    penalties: NDArray[np.float64]  # (agents, rows): advantages of the actions drawn, in reward
+    rule_advantages: NDArray[np.float64]  # (agents, rows, NUM_ACTIONS): in reward
     decisions: NDArray[np.int64]  # (rows,): what the team does with its likeliest votes
     has_quorum: NDArray[np.bool_]  # (rows,)
     judgement: Judgement  # of these decisions
@@ -85,7 +84,7 @@ def collect(
         old_log_probs=log_probs.clone(),  # out of inference mode
         actions=actions,
         credit=credit,
-        penalties=_penalties(book, game, task, probs, actions, config),
+        rule_advantages=_rule_advantages(book, game, task, probs),
         decisions=outcome.actions,
         has_quorum=outcome.has_quorum,
         judgement=book.judge(streams),
@@ -158,22 +157,15 @@ def team_terms(
     return terms
 
 
-def _penalties(
-    book: RuleBook,
-    game: Game,
-    task: Task,
-    probs: NDArray[np.float64],
-    actions: NDArray[np.int64],
-    config: DetectConfig,
-) -> NDArray[np.float64]:  # (agents, rows)
-    """Each agent answers for the rules that its own actions break."""
+def _rule_advantages(
+    book: RuleBook, game: Game, task: Task, probs: NDArray[np.float64]
+) -> NDArray[np.float64]:  # (agents, rows, NUM_ACTIONS)
+    """Each agent answers for the rules as if it alone decided, by its likeliest actions."""
     if not book.rules_of("fine", "lagrange"):
-        return np.zeros(actions.shape)
-    doubt = np.broadcast_to(suspicion_of(probs)[:, None], actions.T.shape)
-    streams = as_streams(game, task, actions.T, doubt)
-    return penalty_advantages(
-        book.judge(streams).penalty,
-        game.is_threat,
-        is_open=streams.valid,
-        gamma=config.learn.rule_gamma,
-    )
+        return np.zeros(probs.shape)
+    votes = cast_votes(probs)  # (rows, agents)
+    doubt = np.broadcast_to(suspicion_of(probs)[:, None], votes.shape)
+    streams = as_streams(game, task, votes.astype(np.int64), doubt)
+    worths = book.action_worths(streams, probs.transpose(1, 0, 2)).transpose(1, 0, 2)
+    advantages: NDArray[np.float64] = worths - (probs * worths).sum(axis=-1, keepdims=True)
+    return advantages

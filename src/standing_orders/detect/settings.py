@@ -91,9 +91,6 @@ class LearnConfig(Config):
         None, ge=0, le=1, description="Discount; 0 for records and 1 for sessions if left out."
     )
     gae_lambda: float = Field(0.95, ge=0, le=1, description="Lambda of GAE (sampled only).")
-    rule_gamma: float = Field(
-        0.9, ge=0, le=1, description="Discount of what broken rules cost, over the events to come."
-    )
     entropy: float | None = Field(
         None,
         ge=0,

@@ -63,7 +63,7 @@ def build_batch(rollout: Rollout, config: LearnConfig, value_scale: tuple[float,
         advantages = (credit.advantages - mean)[:, :, None] * drawn
     parts = (
         (advantages, chosen * credit.weights[:, :, None]),
-        (rollout.penalties[:, :, None] * config.reward_scale, drawn),
+        (rollout.rule_advantages * config.reward_scale, chosen),
     )
     up, down = (
         sum(pick(worth / scale, 0.0) * share for worth, share in parts)

@@ -1,16 +1,20 @@
-"""Exact robustness of many traces of different lengths at once, without padding.
+"""Robustness of many traces of different lengths at once, without padding.
 
-As `rules.stl.robustness` of each trace by itself: windows are cut at its own two ends.
+As `rules.stl.robustness` and `smooth_robustness` of each trace by itself: windows are cut at its
+own two ends.
 """
 
 from collections.abc import Mapping
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from standing_orders.detect.enforcement.streams import Traces
 from standing_orders.rules.stl.robustness import ExactAlgebra, checked_margin
 from standing_orders.rules.stl.semantics import Atom, evaluate
+from standing_orders.rules.stl.smooth import SmoothAlgebra
 from standing_orders.rules.stl.syntax import Formula
 
 Floats = NDArray[np.float64]
@@ -52,3 +56,35 @@ class _EndToEnd(ExactAlgebra):
     def reverse(self, values: Floats) -> Floats:
         mirrored: Floats = values[self._mirror]
         return mirrored
+
+
+def smooth_trace_robustness(
+    formula: Formula,
+    signals: Mapping[str, Tensor],  # each (num_events,)
+    traces: Traces,
+    *,
+    temperature: float,
+) -> Tensor:  # (num_events,)
+    """Differentiable stand-in for `trace_robustness`, of at least one event.
+
+    Raises:
+        ConfigError: an arithmetic expression overflows or divides by zero.
+    """
+    return evaluate(formula, _SmoothEndToEnd(signals, traces, temperature))
+
+
+class _SmoothEndToEnd(SmoothAlgebra):
+    """Traces laid end to end; no value crosses from one into another."""
+
+    def __init__(self, signals: Mapping[str, Tensor], traces: Traces, temperature: float) -> None:
+        super().__init__(signals, int(traces.place.max()) + 1, temperature)
+        index = np.arange(traces.num_events)
+        self._index, self._place = torch.from_numpy(index), torch.from_numpy(traces.place)
+        self._mirror = torch.from_numpy(traces.first + traces.last - index)
+
+    def delay(self, values: Tensor, steps: int, fill: float) -> Tensor:
+        late = values[(self._index - steps).clamp(min=0)]
+        return torch.where(self._place < steps, fill, late)
+
+    def reverse(self, values: Tensor) -> Tensor:
+        return values[self._mirror]

@@ -12,6 +12,7 @@ from standing_orders.detect.enforcement.rule import Mode, Rule, RuleConfig
 from standing_orders.detect.enforcement.soundness import check_can_fail
 from standing_orders.detect.enforcement.streams import Streams
 from standing_orders.detect.enforcement.verdicts import Bench, Verdicts
+from standing_orders.detect.enforcement.worths import action_worths
 from standing_orders.errors import CheckpointError, ConfigError
 
 CHARGED: tuple[Mode, ...] = ("fine", "lagrange")
@@ -113,6 +114,18 @@ class RuleBook:
                 penalty -= price * found.num_certain
                 metrics[rule.name]["price"] = price
         return Judgement(verdicts, penalty, metrics)
+
+    def action_worths(
+        self,
+        streams: Streams,
+        probs: NDArray[np.float64],  # (steps, num_streams, NUM_ACTIONS)
+    ) -> NDArray[np.float64]:  # (steps, num_streams, NUM_ACTIONS)
+        """What more of each action would save at the present prices; see `worths`."""
+        worths = np.zeros(probs.shape)
+        for rule in self.rules:
+            if price := self.price(rule):
+                worths += action_worths(rule, price, streams, probs)
+        return worths
 
     def margin_targets(
         self, streams: Streams, *, lookahead: int = 10

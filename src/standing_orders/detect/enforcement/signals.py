@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.detect.actions import ACTION_NAMES, ALLOW, BLOCK
+from standing_orders.detect.actions import ACTION_NAMES, ALLOW, BLOCK, NUM_ACTIONS
 from standing_orders.detect.enforcement.streams import Streams, Traces
 from standing_orders.errors import ConfigError
 
 SUSPECTED_FROM = 0.5  # of the suspicion
 Floats = NDArray[np.float64]
 Signals = dict[str, Floats]
+Values = Any  # an array, or a tensor that remembers its gradient
 
 
 @dataclass(frozen=True)
@@ -63,44 +64,47 @@ SIGNALS: Mapping[str, SignalInfo] = {
 _NUM_SUMS = 6
 
 
-def _summed(
-    actions: NDArray[np.integer[Any]], is_threat: NDArray[np.bool_], changed: NDArray[np.bool_]
-) -> NDArray[np.int64]:  # (6, ...)
-    flagged = actions != ALLOW
-    parts = (is_threat, ~is_threat, is_threat & flagged, ~is_threat & flagged, actions >= BLOCK)
-    return np.stack((*parts, changed)).astype(np.int64)
+def shares_of(actions: NDArray[np.integer[Any]]) -> Floats:  # (...) -> (..., NUM_ACTIONS)
+    """Decisions as shares of the four actions: 1 for the one that was taken."""
+    return (actions[..., None] == np.arange(NUM_ACTIONS)).astype(np.float64)
+
+
+def _summed(shares: Values, threat: Values, changed: Values) -> list[Values]:
+    flagged, restrictive = 1 - shares[..., ALLOW], shares[..., BLOCK:].sum(-1)
+    return [threat, 1 - threat, threat * flagged, (1 - threat) * flagged, restrictive, changed]
 
 
 def _name_all(
-    actions: NDArray[np.integer[Any]],
-    is_threat: NDArray[np.bool_],
-    suspicion: NDArray[np.floating[Any]] | None,
-    changed: NDArray[np.bool_],
-    sums: NDArray[np.int64],  # (6, ...)
+    shares: Values,  # (..., NUM_ACTIONS)
+    threat: Values,
+    suspicion: Values | None,
+    changed: Values,
+    sums: Values,  # (6, ...)
     window: int,
-) -> Signals:
+) -> dict[str, Values]:
     """All signals from their parts; `suspicion` and `suspected` only if it is given."""
-    num_threats, num_benign, hits, false_alarms, blocks, changes = sums.astype(np.float64)
-    restrictive = (actions >= BLOCK).astype(np.float64)
+    num_threats, num_benign, hits, false_alarms, blocks, changes = sums
+    no_threats, no_benign = (num_threats == 0) * 1.0, (num_benign == 0) * 1.0
+    restrictive = shares[..., BLOCK:].sum(-1)
     given = {} if suspicion is None else {
-        "suspicion": suspicion.astype(np.float64),
-        "suspected": (suspicion >= SUSPECTED_FROM).astype(np.float64),
+        "suspicion": suspicion,
+        "suspected": (suspicion >= SUSPECTED_FROM) * 1.0,
     }  # fmt: skip
     return {
-        "threat": is_threat.astype(np.float64),
+        "threat": threat,
         **given,
-        "severity": actions.astype(np.float64),
-        **{name: (actions == i).astype(np.float64) for i, name in enumerate(ACTION_NAMES)},
-        "flagged": (actions != ALLOW).astype(np.float64),
+        "severity": sum(i * shares[..., i] for i in range(1, NUM_ACTIONS)),
+        **{name: shares[..., i] for i, name in enumerate(ACTION_NAMES)},
+        "flagged": 1 - shares[..., ALLOW],
         "restrictive": restrictive,
         "blocked": restrictive,
-        "changed": changed.astype(np.float64),
+        "changed": changed,
         "num_changes": changes,
         "blocked_share": blocks / window,
         "num_threats": num_threats,
         "num_benign": num_benign,
-        "detection_rate": np.where(num_threats > 0, hits / np.maximum(num_threats, 1), 1.0),
-        "false_alarm_rate": false_alarms / np.maximum(num_benign, 1),
+        "detection_rate": hits / (num_threats + no_threats) + no_threats,
+        "false_alarm_rate": false_alarms / (num_benign + no_benign),
     }
 
 
@@ -115,16 +119,47 @@ def compute_signals(streams: Streams, traces: Traces, *, window: int) -> Signals
     Returns:
         Arrays (num_events,) by name.
     """
-    actions, is_threat = traces.take(streams.actions), traces.take(streams.is_threat)
+    given = streams.suspicion
+    return signals_of(
+        shares_of(traces.take(streams.actions)),
+        traces.take(streams.is_threat).astype(np.float64),
+        None if given is None else traces.take(given).astype(np.float64),
+        traces,
+        window=window,
+    )
+
+
+def signals_of(
+    shares: Values,  # (num_events, NUM_ACTIONS)
+    threat: Values,  # (num_events,)
+    suspicion: Values | None,  # (num_events,)
+    traces: Traces,
+    *,
+    window: int,
+) -> dict[str, Values]:
+    """Signals of decisions given as shares, or as probabilities: what is then expected of them.
+
+    Args:
+        shares: of the four actions; arrays or tensors of floats, like the others.
+        threat: 1 where the event is one.
+        suspicion: from 0 to 1.
+        traces: their layout.
+        window: events of the rolling window.
+    """
     index = np.arange(traces.num_events)
-    changed = np.zeros(traces.num_events, dtype=np.bool_)
-    changed[1:] = (actions[1:] != actions[:-1]) & (index[1:] != traces.first[1:])
-    counts = np.zeros((_NUM_SUMS, traces.num_events + 1), dtype=np.int64)
-    np.cumsum(_summed(actions, is_threat, changed), axis=1, out=counts[:, 1:])
-    oldest = np.maximum(index - window + 1, traces.first)
-    suspicion = None if streams.suspicion is None else traces.take(streams.suspicion)
-    sums = counts[:, 1:] - counts[:, oldest]
-    return _name_all(actions, is_threat, suspicion, changed, sums, window)
+    same = (shares * shares[np.maximum(index - 1, 0)]).sum(-1)
+    changed = (1 - same) * _like(index != traces.first, threat)
+    before = np.maximum(index - window, traces.first - 1)  # the last event outside the window
+    sums = []
+    for values in _summed(shares, threat, changed):
+        total = values.cumsum(0)
+        sums.append(total - total[np.maximum(before, 0)] * _like(before >= 0, threat))
+    return _name_all(shares, threat, suspicion, changed, sums, window)
+
+
+def _like(mask: NDArray[np.bool_], values: Values) -> Values:
+    """0 and 1 in an array or a tensor like another."""
+    return values.new_tensor(mask) if hasattr(values, "new_tensor") else mask.astype(np.float64)
 
 
 class SignalTracker:
@@ -147,8 +182,8 @@ class SignalTracker:
     def __init__(self, num_streams: int, window: int) -> None:
         self._window = window
         self._streams = np.arange(num_streams)
-        self._recent = np.zeros((_NUM_SUMS, window, num_streams), dtype=np.int64)
-        self._sums = np.zeros((_NUM_SUMS, num_streams), dtype=np.int64)
+        self._recent = np.zeros((_NUM_SUMS, window, num_streams))
+        self._sums = np.zeros((_NUM_SUMS, num_streams))
         self._num_seen = np.zeros(num_streams, dtype=np.int64)
         self._last = np.zeros(num_streams, dtype=np.int64)
 
@@ -159,10 +194,12 @@ class SignalTracker:
         suspicion: NDArray[np.floating[Any]] | None = None,  # (num_streams,)
     ) -> Signals:
         """Signals of the next event, if this is what happens; nothing changes."""
-        changed = (actions != self._last) & (self._num_seen > 0)
+        changed = ((actions != self._last) & (self._num_seen > 0)).astype(np.float64)
         leaving = self._recent[:, self._num_seen % self._window, self._streams]
-        sums = self._sums + _summed(actions, is_threat, changed) - leaving
-        return _name_all(actions, is_threat, suspicion, changed, sums, self._window)
+        shares, threat = shares_of(actions), is_threat.astype(np.float64)
+        sums = self._sums + np.stack(_summed(shares, threat, changed)) - leaving
+        doubt = None if suspicion is None else suspicion.astype(np.float64)
+        return _name_all(shares, threat, doubt, changed, sums, self._window)
 
     def push(
         self,
@@ -174,10 +211,10 @@ class SignalTracker:
     ) -> Signals:
         """Take the next event of every stream that has one, and give its signals."""
         signals = self.peek(actions, is_threat, suspicion)
-        changed = signals["changed"] > 0
         which = self._streams if is_valid is None else np.flatnonzero(is_valid)
         place = self._num_seen[which] % self._window
-        new = _summed(actions, is_threat, changed)[:, which]
+        summed = _summed(shares_of(actions), is_threat.astype(np.float64), signals["changed"])
+        new = np.stack(summed)[:, which]
         self._sums[:, which] += new - self._recent[:, place, which]
         self._recent[:, place, which] = new
         self._num_seen[which] += 1

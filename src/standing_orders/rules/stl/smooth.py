@@ -57,7 +57,7 @@ def smooth_robustness(
         if not tensor.is_floating_point():
             raise ConfigError(f"signal `{name}`: {tensor.dtype}: must be floating point")
     shape = common_shape({name: tuple(tensor.shape) for name, tensor in tensors.items()})
-    result = evaluate(formula, _Smooth(tensors, shape[-1], temperature))
+    result = evaluate(formula, SmoothAlgebra(tensors, shape[-1], temperature))
     return result.expand(shape)
 
 
@@ -89,7 +89,9 @@ def _check_temperature(temperature: float) -> None:
         raise ConfigError(f"temperature = {temperature}: must be finite and greater than 0")
 
 
-class _Smooth(Algebra[Tensor]):
+class SmoothAlgebra(Algebra[Tensor]):
+    """Margins as tensors, time last; max and min are smooth."""
+
     def __init__(self, signals: Mapping[str, Tensor], num_steps: int, temperature: float) -> None:
         self._signals = signals
         self._temperature = temperature
@@ -97,6 +99,7 @@ class _Smooth(Algebra[Tensor]):
         self.num_steps = num_steps
 
     def atom(self, formula: Atom) -> Tensor:
+        """Margin of an atom at every step."""
         try:
             value = margin(formula, self._signals)
         except ZeroDivisionError as err:
@@ -104,12 +107,14 @@ class _Smooth(Algebra[Tensor]):
         value = value if isinstance(value, Tensor) else self._like.new_tensor(value)
         if not isinstance(formula, syntax.Truth) and not torch.isfinite(value).all():
             raise ConfigError(f"`{formula}`: must be finite at every step")
-        return value.expand(np.broadcast_shapes(value.shape, (self.num_steps,)))
+        return value.expand(np.broadcast_shapes(value.shape, self._like.shape[-1:]))
 
     def negate(self, values: Tensor) -> Tensor:
+        """Not."""
         return -values
 
     def larger(self, first: Tensor, second: Tensor) -> Tensor:
+        """Or."""
         # inf - inf would be NaN, also in the gradient of a branch that is not taken.
         is_finite = torch.isfinite(first) & torch.isfinite(second)
         gap = torch.where(is_finite, first - second, 0.0).abs()
@@ -117,9 +122,11 @@ class _Smooth(Algebra[Tensor]):
         return torch.maximum(first, second) + torch.where(is_finite, excess, 0.0)
 
     def smaller(self, first: Tensor, second: Tensor) -> Tensor:
+        """And."""
         return -self.larger(-first, -second)
 
     def delay(self, values: Tensor, steps: int, fill: float) -> Tensor:
+        """What held some steps ago; `fill` before the beginning."""
         steps = min(steps, self.num_steps)
         if steps == 0:
             return values
@@ -127,6 +134,7 @@ class _Smooth(Algebra[Tensor]):
         return torch.cat((begin, values[..., : self.num_steps - steps]), dim=-1)
 
     def reverse(self, values: Tensor) -> Tensor:
+        """Time backwards."""
         return values.flip(-1)
 
 
