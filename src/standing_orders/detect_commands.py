@@ -34,8 +34,10 @@ class TrainTeam(Command, DetectConfig):
 
     def run(self) -> int:
         """Run the command."""
+        from standing_orders.detect.report import rules_not_kept
         from standing_orders.detect.run import resume, train
         from standing_orders.detect_tables import watch_team
+        from standing_orders.runs.journal import Journal
 
         if self.resume:
             if self.run_folder is None:
@@ -50,6 +52,8 @@ class TrainTeam(Command, DetectConfig):
             with watch_team(folder) as on_update:
                 trainer = train(config, folder, data=data, on_update=on_update, report=tell)
         print(f"{trainer.progress.stopped} after {trainer.progress.updates} updates: {folder}")
+        for sentence in rules_not_kept(Journal(folder / "journal.jsonl").read()):
+            print(sentence)
         return 0
 
     def _look(self, config: DetectConfig) -> Any:

@@ -1,8 +1,11 @@
 """Everything about a trained run, for `detect evaluate`."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from standing_orders.detect.assess import (
     Figures,
@@ -23,6 +26,34 @@ from standing_orders.detect.voting.liars import LIARS
 from standing_orders.detect.voting.simulate import agree
 from standing_orders.runs.loop import latest_of
 from standing_orders.seeding import child_seed
+
+_LATELY = 20  # updates
+_TOO_OFTEN = 1.5  # times what is allowed; a price that has settled swings about it
+
+
+def rules_not_kept(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each rule that its learned price does not make the team keep.
+
+    Args:
+        records: of the updates of a run.
+    """
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for record in records[-_LATELY:]:
+        for price in record["prices"]:
+            found.setdefault(price["rule"], []).append(price)
+    sentences = []
+    for name, prices in found.items():
+        rates = [one["violation_rate"] for one in prices if one["violation_rate"] is not None]
+        rate, allowed = float(np.mean(rates or [0.0])), prices[-1]["allowed"]
+        if rate > _TOO_OFTEN * allowed:
+            sentences.append(
+                f"rule `{name}` is not kept: {100 * rate:.1f} % broken in the last "
+                f"{len(prices)} updates, {100 * allowed:.1f} % allowed, at a price of "
+                f"{prices[-1]['next_price']:.1f}. Perhaps it cannot be, with these events or beside "
+                "the other rules: price fewer (--rules.enforce), lower --rules.target, or raise "
+                "--rules.price-rate"
+            )
+    return sentences
 
 
 @dataclass(frozen=True)
