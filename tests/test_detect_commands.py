@@ -80,11 +80,12 @@ def test_compare_puts_everybody_side_by_side(log: Path, capsys: pytest.CaptureFi
     found = json.loads(capsys.readouterr().out)
     assert list(found["contestants"]) == [
         "allow-all", "block-all", "logistic regression", "gradient boosting",
-        "one agent, all views", "team without rules", "plain averaging", "team",
+        "one agent, all views", "PPO without rules", "plain averaging",
+        "team, false_alarms priced", "team (as `train` makes it)",
     ]  # fmt: skip
     assert all(len(figures) == 1 for figures in found["contestants"].values())
     assert run(*words, "--team.hidden", "8") == 0
-    assert "rules broken, team" in capsys.readouterr().out
+    assert "rules broken, team, false_alarms priced" in capsys.readouterr().out
 
 
 def test_the_default_stream_needs_no_files(

@@ -132,8 +132,9 @@ class CompareTeam(Command, DetectConfig):
     """The team beside baselines and its own parts, over several splits and seeds.
 
     Allow-all, block-all, classifiers at the optimal threshold, a sequential test, one agent with
-    all views, plain averaging, the team without rules, and the team. Where rules are only watched,
-    the team is held to your own ones, or to that about false alarms, by a learned price.
+    all views, sampled PPO without rules, plain averaging, and the team that `train` makes. Where
+    rules are only watched, also one that is held to your own ones, or to that about false alarms,
+    by a learned price; else also one whose rules are only watched.
     """
 
     config: Path | None = Field(None, description=_PRESET)

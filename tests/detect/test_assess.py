@@ -16,7 +16,7 @@ from standing_orders.detect.assess import (
     mean_reward,
 )
 from standing_orders.detect.classifiers import Constant
-from standing_orders.detect.contest import Contest, seeded, teams_of
+from standing_orders.detect.contest import TEAM, Contest, seeded, teams_of
 from standing_orders.detect.costs import CostTable, record_rewards
 from standing_orders.detect.decisions import as_streams, cast_votes, decide_all, suspicion_of
 from standing_orders.detect.enforcement import RuleBook
@@ -129,16 +129,34 @@ def test_a_contest_reports_differences_seed_by_seed() -> None:
     assert contest.interval("blind", "f1") is None
 
 
-def test_teams_of_a_contest() -> None:
-    teams = teams_of(DetectConfig(data=(Path("x"),)))
+def test_the_team_of_a_contest_is_the_one_that_train_makes() -> None:
+    for rules in (RulesConfig(), RulesConfig(mode="shield"), RulesConfig(defaults=False)):
+        config = DetectConfig(rules=rules).settled("records")
+        assert teams_of(config)[TEAM] == config
+
+
+def test_other_teams_of_a_contest_are_named_for_what_they_are() -> None:
+    config = DetectConfig(data=(Path("x"),)).settled("records")
+    teams = teams_of(config)
     assert teams["one agent, all views"].team.agents == 1
-    assert teams["team without rules"].rules.mode == "watch"
-    assert (teams["team"].rules.mode, teams["team"].rules.enforce) == (
-        "lagrange", ("false_alarms",),
-    )  # fmt: skip
-    own = DetectConfig(rules=RulesConfig(own=("calm: not restrictive",), mode="fine"))
-    assert teams_of(own)["team"].rules == own.rules
-    assert (seeded(own, 2).seed, seeded(own, 2).data_seed) == (2, 2)
+    sampled = teams["PPO without rules"]
+    assert (sampled.learn.gradient, sampled.learn.entropy) == ("sampled", 0.15)
+    assert sampled.rules.mode == "watch"
+    priced = teams["team, false_alarms priced"].rules
+    assert (priced.mode, priced.enforce) == ("lagrange", ("false_alarms",))
+    own = DetectConfig(rules=RulesConfig(own=("calm: not restrictive",)))
+    assert teams_of(own)["team, calm priced"].rules.enforce == ("calm",)
+
+
+def test_a_team_that_is_held_to_its_rules_is_beside_one_that_is_not() -> None:
+    teams = teams_of(DetectConfig(rules=RulesConfig(mode="fine")))
+    assert teams["team, rules only watched"].rules.mode == "watch"
+    assert not [name for name in teams if name.endswith("priced")]
+
+
+def test_each_seed_of_a_contest_has_its_own_split() -> None:
+    later = seeded(DetectConfig(), 2)
+    assert (later.seed, later.data_seed) == (2, 2)
 
 
 def test_constant_baselines_are_assessed_like_the_team(records: DataSet) -> None:

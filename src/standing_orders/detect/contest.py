@@ -16,8 +16,10 @@ from standing_orders.learn.run import use_one_thread
 
 OnStep = Callable[[str], None]
 ONE_AGENT, AVERAGING = "one agent, all views", "plain averaging"
-NO_RULES, TEAM = "team without rules", "team"
-PRICED_BY_DEFAULT = "false_alarms"  # the rule of the team where the config only watches
+SAMPLED, TEAM = "PPO without rules", "team (as `train` makes it)"
+UNPRICED = "team, rules only watched"
+PRICED_BY_DEFAULT = "false_alarms"  # the rule that is priced where the config only watches
+SAMPLED_ENTROPY = 0.15  # at most: a larger bonus drowns normalised advantages
 EQUAL_PREFIX = "fixed prefix, same events seen"
 COLUMNS = {
     "records": ("f1", "f1_at_threshold", "pr_auc", "recall_at_1_percent_fpr",
@@ -58,22 +60,37 @@ def seeded(config: DetectConfig, index: int) -> DetectConfig:
 
 
 def teams_of(config: DetectConfig) -> dict[str, DetectConfig]:
-    """The teams that are trained: one agent that sees all, and the team with and without rules."""
-    watched = config.rules.model_copy(update={"mode": "watch"})
+    """The teams that are trained: the config's own, and others that differ in one thing each.
+
+    Args:
+        config: a settled one.
+    """
+    watched = config.model_copy(update={"rules": config.rules.model_copy(update={"mode": "watch"})})
     alone = {"agents": 1, "faults": 0, "views": "all", "vote": "none"}
-    held = config.rules
-    if held.mode == "watch" and (held.own or held.defaults):
-        # Rules that contradict each other drive their prices up for ever, so not all at once.
-        names = tuple(text.partition(":")[0].strip() for text in held.own) or (PRICED_BY_DEFAULT,)
-        update = {"mode": "lagrange", "enforce": held.enforce or names}
-        held = held.model_copy(update=update)
-    return {
-        ONE_AGENT: config.model_copy(
-            update={"team": config.team.model_copy(update=alone), "rules": watched}
-        ),
-        NO_RULES: config.model_copy(update={"rules": watched}),
-        TEAM: config.model_copy(update={"rules": held}),
+    entropy = config.learn.entropy
+    sampled = {
+        "gradient": "sampled",
+        "advantages": "agent",
+        "entropy": SAMPLED_ENTROPY if entropy is None else min(entropy, SAMPLED_ENTROPY),
     }
+    return {
+        ONE_AGENT: watched.model_copy(update={"team": config.team.model_copy(update=alone)}),
+        SAMPLED: watched.model_copy(update={"learn": config.learn.model_copy(update=sampled)}),
+        TEAM: config,
+        **({UNPRICED: watched} if config.rules.mode != "watch" else _priced(config)),
+    }
+
+
+def _priced(config: DetectConfig) -> dict[str, DetectConfig]:
+    """The team with a learned price on rules that the config only watches, by name."""
+    rules = config.rules
+    # Rules that contradict each other drive their prices up for ever, so not all at once.
+    own = tuple(text.partition(":")[0].strip() for text in rules.own)
+    names = rules.enforce or own or (PRICED_BY_DEFAULT,) * rules.defaults
+    if not names:
+        return {}
+    held = rules.model_copy(update={"mode": "lagrange", "enforce": names})
+    return {f"team, {' and '.join(names)} priced": config.model_copy(update={"rules": held})}
 
 
 def train_team(config: DetectConfig, data: DataSet) -> Team:
@@ -98,7 +115,7 @@ def _contestants(
         on_step(name)
         team = train_team(own, data)
         yield name, team, own
-        if name == NO_RULES:
+        if name == TEAM:
             averaged = own.team.model_copy(update={"vote": "average", "faults": 0})
             mean = own.model_copy(update={"team": averaged})
             yield AVERAGING, team.deciding_by(mean), mean
@@ -110,8 +127,7 @@ def hold_contest(
     """Fit, train and judge everybody on the same data, seed after seed.
 
     Args:
-        config: of the team. If its rules are only watched, the team is the one with a learned
-            price on those of the user's own, or on the default rule about false alarms.
+        config: of the team.
         num_seeds: splits and seeds, at least 1.
         on_step: told what is being worked on.
     """
