@@ -219,6 +219,12 @@ def print_contest(contest: Contest) -> None:
             if None not in values
         )
         console.print(f"rules broken, {name}: {broken}")
+    if contest.unequal_events:
+        prefix, team = contest.unequal_events
+        console.print(
+            f"note: `{EQUAL_PREFIX}` sees {prefix:.1f} events a session, the team {team:.1f}: no "
+            "prefix comes nearer"
+        )
     if contest.task == "sessions":
         for other in ("fixed prefix", EQUAL_PREFIX):
             gap = contest.difference(TEAM, other, "mean_cost")

@@ -139,6 +139,9 @@ def test_being_told_the_end_is_worth_something() -> None:
     told = fit_fixed_prefix(TRAIN, VALIDATION, 0, costs=COSTS, mean_events=15.0, is_told_end=True)
     blind = fit_fixed_prefix(TRAIN, VALIDATION, 0, costs=COSTS, mean_events=15.0)
     assert told.validation_cost < blind.validation_cost
+    best = fitted("fixed prefix, told the end")
+    assert isinstance(best, StoppingRule)
+    assert best.validation_cost <= told.validation_cost
 
 
 def test_statistics_do_not_see_the_future() -> None:
@@ -148,7 +151,10 @@ def test_statistics_do_not_see_the_future() -> None:
     changed[later] = rng.normal(size=(int(later.sum()), 2))
     other = make_events(changed, TEST.is_threat, list(TEST.lengths))
     cut = make_events(TEST.features[~later], TEST.is_threat[~later], [6] * TEST.num_sessions)
-    for name in ("event boosting", "history boosting", "sequential test", "fixed prefix"):
+    for name in (
+        "logistic regression", "event boosting", "history boosting", "sequential test",
+        "fixed prefix",
+    ):  # fmt: skip
         rule = fitted(name)
         assert np.array_equal(rule.scores(TEST)[~later], rule.scores(other)[~later])
         assert np.array_equal(rule.scores(TEST)[~later], rule.scores(cut))
@@ -203,7 +209,7 @@ def test_baselines_beat_doing_nothing_and_evidence_adds_up() -> None:
         for name in session_baselines(COSTS)
     }
     assert cost["allow-all"] < cost["block-all"]
-    for name in ("history boosting", "sequential test", "fixed prefix"):
+    for name in ("logistic regression", "history boosting", "sequential test", "fixed prefix"):
         assert cost[name] < 0.8 * cost["allow-all"], name
     assert cost["sequential test"] < cost["event boosting"]
 

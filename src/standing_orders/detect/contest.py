@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from standing_orders.detect.assess import Figures, Team, assess, assess_rules
 from standing_orders.detect.classifiers import Fitted, record_baselines
 from standing_orders.detect.data import load
@@ -21,6 +23,7 @@ UNPRICED = "team, rules only watched"
 PRICED_BY_DEFAULT = "false_alarms"  # the rule that is priced where the config only watches
 SAMPLED_ENTROPY = 0.15  # at most: a larger bonus drowns normalised advantages
 EQUAL_PREFIX = "fixed prefix, same events seen"
+NEARLY_EQUAL = 0.05  # of the events that the team sees
 COLUMNS = {
     "records": ("f1", "f1_at_threshold", "pr_auc", "recall_at_1_percent_fpr",
                 "fpr_at_95_percent_recall", "alarms_per_1000_benign", "cost", "cost_gap",
@@ -50,6 +53,17 @@ class Contest:
         if any(None in pair for pair in values):
             return None
         return seed_interval([one - two for one, two in values])
+
+    @property
+    def unequal_events(self) -> tuple[float, float] | None:
+        """Events that the prefix and the team see, where they should be as many but are not."""
+        if EQUAL_PREFIX not in self.figures:
+            return None
+        prefix, team = (
+            float(np.mean([figures["mean_events_seen"] for figures in self.figures[name]]))
+            for name in (EQUAL_PREFIX, TEAM)
+        )
+        return (prefix, team) if abs(prefix - team) > NEARLY_EQUAL * team else None
 
 
 def seeded(config: DetectConfig, index: int) -> DetectConfig:

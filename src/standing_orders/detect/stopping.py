@@ -5,7 +5,8 @@
 | event boosting | P(threat) from the latest event alone |
 | history boosting | P(attack has begun) from latest, mean and highest features, and their count |
 | sequential test | Page's CUSUM of the log-odds of one of these two |
-| fixed prefix | the same, from exactly k events: 0 before the k-th, unchanged after it |
+| fixed prefix | that of history boosting from exactly k events: 0 before, unchanged after them |
+| logistic regression | that of history boosting, by a linear model |
 
 All are tuned alike: the threshold, the action at it (alert, block or quarantine) and whatever else
 a rule may choose are those with the lowest mean cost on the validation part, by the same prices
@@ -15,7 +16,7 @@ that judge everybody (`session_costs.stop_rewards`).
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from standing_orders.detect.classifiers import (
     Probability,
     boosted_probability,
     fit_constant,
+    logistic_probability,
 )
 from standing_orders.detect.events import Events
 from standing_orders.detect.history import accumulate, with_history
@@ -210,6 +212,14 @@ def prefix_events(
     return judged
 
 
+_Labelled = tuple[NDArray[np.float32], NDArray[np.bool_]]  # (n, features) and (n,)
+
+
+def _so_far(events: Events) -> _Labelled:
+    """What each session has shown up to each event, and whether its attack has begun."""
+    return with_history(events), session_context(events.is_threat, events.starts).has_begun
+
+
 @dataclass(frozen=True, eq=False)
 class Models:
     """The classifiers behind the rules, each fitted when first asked for."""
@@ -227,15 +237,14 @@ class Models:
     @cached_property
     def history(self) -> HistoryProbability:
         """Gradient boosting on what the session has shown so far."""
-        parts = (self.train, self.validation)
-        return HistoryProbability(
-            self._boost(
-                (with_history(part), session_context(part.is_threat, part.starts).has_begun)
-                for part in parts
-            )
-        )
+        return HistoryProbability(self._boost(map(_so_far, (self.train, self.validation))))
 
-    def _boost(self, parts: Iterable[tuple[NDArray[np.float32], NDArray[np.bool_]]]) -> Probability:
+    @cached_property
+    def logistic(self) -> HistoryProbability:
+        """Logistic regression on what the session has shown so far."""
+        return HistoryProbability(logistic_probability(*_so_far(self.train), self.seed))
+
+    def _boost(self, parts: Iterable[_Labelled]) -> Probability:
         fitted_on, judged_on = parts
         return boosted_probability(
             *fitted_on, *judged_on, seed=self.seed, max_rounds=SESSION_ROUNDS
@@ -245,28 +254,20 @@ class Models:
 MakeModels = Callable[[Events, Events, int], Models]
 
 
-def fit_event_boosting(
+def fit_threshold(
     train: Events,
     validation: Events,
     seed: int,
     *,
+    model: Literal["event", "history", "logistic"],
     costs: SessionCosts,
     make_models: MakeModels = Models,
 ) -> StoppingRule:
-    """Gradient boosting on single events."""
-    return tune(make_models(train, validation, seed).event, validation, costs)
+    """One of the classifiers, at its best threshold."""
+    return tune(getattr(make_models(train, validation, seed), model), validation, costs)
 
 
-def fit_history_boosting(
-    train: Events,
-    validation: Events,
-    seed: int,
-    *,
-    costs: SessionCosts,
-    make_models: MakeModels = Models,
-) -> StoppingRule:
-    """Gradient boosting on the history of the session."""
-    return tune(make_models(train, validation, seed).history, validation, costs)
+fit_history_boosting = partial(fit_threshold, model="history")
 
 
 def fit_sequential_test(
@@ -318,10 +319,7 @@ def fit_fixed_prefix(
         prefixes = prefix_grid(validation.lengths)
     else:
         prefixes = (prefix_for(validation.lengths, mean_events),)
-    parts = [
-        (part, with_history(part), session_context(part.is_threat, part.starts).has_begun)
-        for part in (train, validation)
-    ]
+    parts = [(part, *_so_far(part)) for part in (train, validation)]
     rules = [tune(_nothing, validation, costs)]
     for prefix in prefixes:
         (features, has_begun), judged = (
@@ -369,10 +367,12 @@ def session_baselines(costs: SessionCosts) -> dict[str, Fit]:
     return {
         "allow-all": partial(fit_constant, action=ALLOW),
         "block-all": partial(fit_constant, action=BLOCK),
-        "event boosting": partial(fit_event_boosting, **shared),
-        "history boosting": partial(fit_history_boosting, **shared),
+        "logistic regression": partial(fit_threshold, model="logistic", **shared),
+        "event boosting": partial(fit_threshold, model="event", **shared),
+        "history boosting": partial(fit_threshold, model="history", **shared),
         "sequential test": partial(fit_sequential_test, **shared),
         "fixed prefix": partial(fit_fixed_prefix, costs=costs),
+        "fixed prefix, told the end": partial(fit_fixed_prefix, costs=costs, is_told_end=True),
     }
 
 
