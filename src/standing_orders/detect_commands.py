@@ -147,6 +147,7 @@ class CompareTeam(Command, DetectConfig):
     def run(self) -> int:
         """Run the command."""
         from standing_orders.detect.contest import hold_contest
+        from standing_orders.detect.verdict import contest_json
         from standing_orders.detect_tables import print_contest, watch_steps
 
         config = self.part(DetectConfig)
@@ -157,8 +158,7 @@ class CompareTeam(Command, DetectConfig):
             num_seeds = 1 if self.quick else self.seeds
             contest = hold_contest(config, num_seeds=num_seeds, on_step=on_step)
         if self.json_output:
-            print(json.dumps({"task": contest.task, "contestants": contest.figures,
-                              "rules": contest.rules}, indent=1))  # fmt: skip
+            print(json.dumps(contest_json(contest), indent=1))
         else:
             print_contest(contest)
         return 0

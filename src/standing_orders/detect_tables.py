@@ -12,15 +12,17 @@ from rich.live import Live
 from rich.table import Table
 
 from standing_orders.detect.assess import Figures, LiarFigures
-from standing_orders.detect.contest import COLUMNS, EQUAL_PREFIX, TEAM, Contest
+from standing_orders.detect.contest import COLUMNS, EQUAL_PREFIX, Contest
 from standing_orders.detect.events import DataSet
 from standing_orders.detect.uncertainty import Interval
+from standing_orders.detect.verdict import JUDGED_BY, Verdict, verdicts
 from standing_orders.tables import wide_console
 
 _WORDS = {
     "f1": "F1",
     "f1_at_threshold": "F1 thr",
     "pr_auc": "PR-AUC",
+    "prevalence": "prevalence",
     "recall_at_1_percent_fpr": "TPR@1%",
     "fpr_at_95_percent_recall": "FPR@95%",
     "alarms_per_1000_benign": "alarms/1000",
@@ -30,11 +32,13 @@ _WORDS = {
     "mean_cost": "cost",
     "mean_events_seen": "events",
     "detection_rate": "detected",
+    "unseen_detection": "unseen detected",
     "mean_delay": "delay",
     "false_alarm_rate": "false alarms",
     "false_alarms_per_1000": "alarms/1000",
     "early_stop_rate": "early",
-    "pr_auc_event": "PR-AUC",
+    "pr_auc_event": "PR-AUC, events",
+    "prevalence_event": "prevalence",
 }
 _SHOWN_ATTACKS = 12
 _COLUMNS_AT_ONCE = 5  # of a contest: no figure is cut at 120 characters
@@ -198,36 +202,64 @@ def _show(interval: Interval | None) -> str:
 
 
 def print_contest(contest: Contest) -> None:
-    """Everybody side by side, then what the difference comes to."""
+    """Everybody side by side, then what the team is worth beside the baselines."""
     columns = COLUMNS[contest.task]
-    num = len(contest.figures[TEAM])
-    title = f"{contest.task}: test part, mean over {num} seeds ± half of the 95 % interval"
     console = wide_console()
     for start in range(0, len(columns), _COLUMNS_AT_ONCE):
         shown = columns[start : start + _COLUMNS_AT_ONCE]
-        table = _table("" if start else title, ("", *(_WORDS[name] for name in shown)))
+        table = _table("" if start else _title(contest), ("", *(_WORDS[name] for name in shown)))
         for name in contest.figures:
             table.add_row(name, *(_show(contest.interval(name, column)) for column in shown))
         console.print(table)
     for name, found in contest.rules.items():
-        rates = [
-            (rule, [one[rule]["violation_rate"] for one in found]) for rule in (found or [{}])[0]
-        ]
-        broken = ", ".join(
-            f"{rule} {100 * sum(values) / len(values):.1f} %"
-            for rule, values in rates
-            if None not in values
-        )
-        console.print(f"rules broken, {name}: {broken}")
+        console.print(f"rules broken, {name}: {_broken(found)}")
     if contest.unequal_events:
         prefix, team = contest.unequal_events
         console.print(
             f"note: `{EQUAL_PREFIX}` sees {prefix:.1f} events a session, the team {team:.1f}: no "
             "prefix comes nearer"
         )
-    if contest.task == "sessions":
-        for other in ("fixed prefix", EQUAL_PREFIX):
-            gap = contest.difference(TEAM, other, "mean_cost")
-            if gap is not None:
-                verdict = "below" if gap.mean < 0 else "NOT below"
-                console.print(f"team's cost minus that of {other}: {_show(gap)}: {verdict} it")
+    for figure in JUDGED_BY[contest.task]:
+        _print_verdicts(verdicts(contest, figure), _WORDS[figure])
+
+
+def _title(contest: Contest) -> str:
+    num = contest.num_seeds
+    seeds = f"mean over {num} seeds ± half of the 95 % interval" if num > 1 else "one seed"
+    title = f"{contest.task}: test part, {seeds}"
+    if not contest.is_trial:
+        return title
+    return (
+        f"A TRIAL: teams of {contest.updates} updates have learned next to nothing, and their "
+        f"figures mean nothing\n{title}"
+    )
+
+
+def _broken(found: Sequence[Figures]) -> str:
+    rates = {rule: [one[rule]["violation_rate"] for one in found] for rule in found[0]}
+    return ", ".join(
+        f"{rule} {100 * sum(values) / len(values):.1f} %"
+        for rule, values in rates.items()
+        if None not in values
+    )
+
+
+def _print_verdicts(found: Sequence[Verdict], word: str) -> None:
+    """The team beside each baseline, and a last line about the best of them."""
+    table = _table(f"{word}, team minus each baseline, best first", ("", "difference", "team"))
+    for one in found:
+        table.add_row(one.baseline, _show(one.difference), one.outcome)
+    console = wide_console()
+    console.print(table)
+    for best in found[:1]:
+        words = {
+            "better": "the team is better",
+            "worse": "the team is WORSE",
+            "no difference": f"no difference that {best.difference.num} seeds show",
+            "one seed": "one seed shows nothing",
+        }
+        console.print(
+            f"{word}: the best baseline is {best.baseline} with {best.mean:.4g}; team minus it "
+            f"{_show(best.difference)}: {words[best.outcome]}",
+            soft_wrap=True,
+        )

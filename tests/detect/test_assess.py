@@ -122,7 +122,7 @@ def test_a_contest_reports_differences_seed_by_seed() -> None:
         "team": [{"f1": 0.5}, {"f1": 0.7}], "other": [{"f1": 0.4}, {"f1": 0.6}],
         "blind": [{"f1": None}, {"f1": 0.1}],
     }  # fmt: skip
-    contest = Contest("records", figures, {})
+    contest = Contest("records", 100, figures, {})
     gap = contest.difference("team", "other", "f1")
     assert gap is not None
     assert (gap.mean, gap.num) == (pytest.approx(0.1), 2)

@@ -43,6 +43,7 @@ from standing_orders.seeding import child_seed
 MAX_SUBSETS = 20  # of agents that lie, tried for each number of liars
 EVENTS_AT_ONCE = 50_000  # of whole sessions, through the network
 Figures = dict[str, Any]
+LOWER_IS_BETTER = ("cost", "mean_cost")
 
 
 class Team:
@@ -214,6 +215,7 @@ def _task_figures(
     curve = delay_curve(scores, session_context(test.is_threat, test.starts))
     point = curve.at_false_alarms()
     figures["pr_auc_event"] = pr_auc(scores, test.is_threat)
+    figures["prevalence_event"] = test.prevalence
     figures["delay_at_1_percent_false_alarms"] = point.mean_delay
     figures["detection_at_1_percent_false_alarms"] = point.detection_rate
     figures["unseen_detection"] = _unseen_detection(actions, data)

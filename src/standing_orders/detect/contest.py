@@ -23,13 +23,15 @@ UNPRICED = "team, rules only watched"
 PRICED_BY_DEFAULT = "false_alarms"  # the rule that is priced where the config only watches
 SAMPLED_ENTROPY = 0.15  # at most: a larger bonus drowns normalised advantages
 EQUAL_PREFIX = "fixed prefix, same events seen"
+MIN_UPDATES = 20  # a team of fewer has hardly left its initial weights
 NEARLY_EQUAL = 0.05  # of the events that the team sees
 COLUMNS = {
-    "records": ("f1", "f1_at_threshold", "pr_auc", "recall_at_1_percent_fpr",
+    "records": ("f1", "f1_at_threshold", "pr_auc", "prevalence", "recall_at_1_percent_fpr",
                 "fpr_at_95_percent_recall", "alarms_per_1000_benign", "cost", "cost_gap",
                 "unseen_recall"),
-    "sessions": ("mean_cost", "mean_events_seen", "detection_rate", "mean_delay",
-                 "false_alarm_rate", "false_alarms_per_1000", "early_stop_rate", "pr_auc_event"),
+    "sessions": ("mean_cost", "mean_events_seen", "detection_rate", "unseen_detection",
+                 "mean_delay", "false_alarm_rate", "false_alarms_per_1000", "early_stop_rate",
+                 "pr_auc_event", "prevalence_event"),
 }  # fmt: skip
 
 
@@ -38,8 +40,24 @@ class Contest:
     """Figures of every contestant, one for each seed."""
 
     task: str
+    updates: int  # of each team
     figures: dict[str, list[Figures]]
-    rules: dict[str, list[Figures]]  # of the teams: what the rules say about their decisions
+    rules: dict[str, list[Figures]]  # of each team: what the rules say about their decisions
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether the teams have learned too little for their figures to mean anything."""
+        return self.updates < MIN_UPDATES
+
+    @property
+    def num_seeds(self) -> int:
+        """Number of splits and seeds."""
+        return len(self.figures[TEAM])
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """Contestants that are no teams."""
+        return tuple(name for name in self.figures if name not in self.rules)
 
     def interval(self, name: str, column: str) -> Interval | None:
         """Mean and 95 % interval over the seeds; None if some seed has no such figure."""
@@ -151,7 +169,7 @@ def hold_contest(
         own = seeded(config, index)
         data = load(own.data_config())
         own = own.settled(data.task)
-        contest = contest or Contest(data.task, {}, {})
+        contest = contest or Contest(data.task, own.learn.iterations, {}, {})
 
         def tell(what: str, number: int = index + 1) -> None:
             on_step(f"seed {number}/{num_seeds}: {what}")
