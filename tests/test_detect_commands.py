@@ -98,6 +98,11 @@ def test_the_default_stream_needs_no_files(
     found = json.loads(capsys.readouterr().out)
     assert found["main_figure"] == "mean_cost"
     assert "delay_at_1_percent_false_alarms" in found["figures"]
+    attacks = found["figures"]["attacks"]
+    assert sum(one["count"] for one in attacks) == round(
+        found["figures"]["prevalence"] * found["figures"]["num_sessions"]
+    )
+    assert [one["is_unseen"] for one in attacks].count(True) == 1
 
 
 @pytest.mark.parametrize("preset", sorted(CONFIGS.glob("detect*.toml")), ids=lambda path: path.stem)

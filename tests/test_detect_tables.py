@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from standing_orders.detect.contest import COLUMNS, EQUAL_PREFIX, TEAM, Contest
-from standing_orders.detect_tables import print_contest
+from standing_orders.detect_tables import print_contest, print_figures
 
 Values = dict[str, list[float]]  # by contestant, one for each seed
 
@@ -72,3 +72,28 @@ def test_a_contest_ends_with_what_it_comes_to(
     assert last in out
     sessions = said(contest_of("sessions", "mean_cost", values), capsys)
     assert "cost: the best baseline is allow-all with 0; team minus it" in sessions
+
+
+@pytest.mark.parametrize(("figure", "unit"), [("recall", "events"), ("mean_cost", "sessions")])
+def test_attacks_unseen_in_training_are_always_listed(
+    figure: str, unit: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    attacks = [
+        {"attack": f"attack-{index}", "count": 100 - index, "recall": 0.5, "is_unseen": index > 17}
+        for index in range(20)
+    ]
+    print_figures("a team", {figure: 0.5, "attacks": attacks})
+    out = capsys.readouterr().out
+    listed = [line.split() for line in out.splitlines() if "attack-" in line]
+    assert [words[0] for words in listed] == [f"attack-{i}" for i in (*range(12), 18, 19)]
+    assert [words[-1] == "unseen" for words in listed] == [False] * 12 + [True] * 2
+    assert "... and 6 more" in out
+    assert unit in out
+
+
+def test_nothing_is_said_to_be_more_where_all_attacks_are_listed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    one = {"attack": "worm", "count": 3, "recall": 1.0, "is_unseen": False}
+    print_figures("a team", {"recall": 0.5, "attacks": [one]})
+    assert "more" not in capsys.readouterr().out

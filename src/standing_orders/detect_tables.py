@@ -40,7 +40,7 @@ _WORDS = {
     "pr_auc_event": "PR-AUC, events",
     "prevalence_event": "prevalence",
 }
-_SHOWN_ATTACKS = 12
+_SHOWN_ATTACKS = 12  # of those seen in training
 _COLUMNS_AT_ONCE = 5  # of a contest: no figure is cut at 120 characters
 
 
@@ -146,13 +146,23 @@ def print_figures(title: str, figures: Figures) -> None:
             f"{found['high']:.4f}"
         )
     if figures.get("attacks"):
-        attacks = _table("recall by attack", ("attack", "events", "recall", "unseen in training"))
-        for one in figures["attacks"][:_SHOWN_ATTACKS]:
-            attacks.add_row(
-                one["attack"], str(one["num_events"]), _number(one["recall"]),
-                "yes" if one["is_unseen"] else "",
-            )  # fmt: skip
-        console.print(attacks)
+        _print_attacks(figures["attacks"], "events" if "recall" in figures else "sessions")
+
+
+def _print_attacks(attacks: Sequence[Figures], unit: str) -> None:
+    """Attacks unseen in training, all of them, and the most frequent others."""
+    known = [one for one in attacks if not one["is_unseen"]]
+    left_out = known[_SHOWN_ATTACKS:]
+    share = "recall" if unit == "events" else "detection rate"
+    table = _table(f"{share} by attack", ("attack", unit, share, "in training"))
+    for one in attacks:
+        if one not in left_out:
+            mark = "unseen" if one["is_unseen"] else ""
+            table.add_row(one["attack"], str(one["count"]), _number(one["recall"]), mark)
+    console = wide_console()
+    console.print(table)
+    if left_out:
+        console.print(f"... and {len(left_out)} more")
 
 
 def print_rules(rules: Figures, foresight: Figures, shielded: Figures | None) -> None:

@@ -1,6 +1,7 @@
 """Metrics of sessions, against numbers worked out by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,12 @@ import pytest
 from standing_orders.detect.actions import ALERT, ALLOW, BLOCK, QUARANTINE
 from standing_orders.detect.events import Events
 from standing_orders.detect.session_costs import SessionCosts, session_context
-from standing_orders.detect.session_metrics import delay_curve, find_alarms, session_metrics
+from standing_orders.detect.session_metrics import (
+    delay_curve,
+    detection_by_attack,
+    find_alarms,
+    session_metrics,
+)
 from standing_orders.errors import ConfigError, NumericsError
 
 COSTS = SessionCosts(
@@ -70,6 +76,22 @@ def test_session_metrics_by_hand() -> None:
     assert found.false_alarms_per_1000 == pytest.approx(4000 / 7)  # 7 events seen, none under way
     assert (found.false_alarm_rate, found.detection_rate) == (0.5, pytest.approx(1 / 3))
     assert found.mean_delay == pytest.approx(4 / 3)
+
+
+def test_detection_by_attack_is_that_of_open_sessions() -> None:
+    events = events_of(*SESSIONS, "ba", "ab")
+    events = replace(
+        events,
+        attacks=np.array([-1] * 5 + [-1, 1, 1, 1, 0, 1, -1, -1, 2, -1, 0, 0, -1]),
+        attack_names=("worm", "probe", "late", "absent"),
+    )
+    found = detection_by_attack(events, [*ACTIONS, ALLOW, ALERT, BLOCK, ALLOW], seen=[0, 3])
+    # A session is of the attack that comes first; the one that was ended before it detects nothing.
+    assert [(one.attack, one.count, one.recall, one.is_unseen) for one in found] == [
+        ("worm", 3, pytest.approx(2 / 3), False),
+        ("probe", 1, 1.0, True),
+        ("late", 1, 0.0, True),
+    ]
 
 
 def test_no_attacks_or_nothing_else_leaves_figures_that_are_not_numbers() -> None:

@@ -30,9 +30,15 @@ from standing_orders.detect.metrics import (
     count_decisions,
     pr_auc,
     record_metrics,
+    unseen_recall,
 )
 from standing_orders.detect.session_costs import session_context
-from standing_orders.detect.session_metrics import SessionMetrics, delay_curve, session_metrics
+from standing_orders.detect.session_metrics import (
+    SessionMetrics,
+    delay_curve,
+    detection_by_attack,
+    session_metrics,
+)
 from standing_orders.detect.settings import DetectConfig
 from standing_orders.detect.team import Judged, TeamNetwork
 from standing_orders.detect.trainer import prepare
@@ -203,10 +209,9 @@ def _task_figures(
     data: DataSet,
     config: DetectConfig,
 ) -> Figures:
-    test = data.test
+    test, seen = data.test, np.unique(data.train.attacks[data.train.is_threat])
     if data.task == "records":
         threshold = best_f1_threshold(decider.scores(data.validation), data.validation.is_threat)
-        seen = np.unique(data.train.attacks[data.train.is_threat])
         metrics = record_metrics(
             test, scores, actions, table=config.costs.table(), f1_threshold=threshold, seen=seen
         )
@@ -218,25 +223,15 @@ def _task_figures(
     figures["prevalence_event"] = test.prevalence
     figures["delay_at_1_percent_false_alarms"] = point.mean_delay
     figures["detection_at_1_percent_false_alarms"] = point.detection_rate
-    figures["unseen_detection"] = _unseen_detection(actions, data)
+    attacks = detection_by_attack(test, actions, seen)
+    figures["unseen_detection"] = unseen_recall(attacks)
+    figures["attacks"] = [asdict(one) for one in attacks]
     figures["delay_curve"] = {
         "false_alarm_rate": curve.false_alarm_rates.tolist(),
         "detection_rate": curve.detection_rates.tolist(),
         "mean_delay": curve.mean_delays.tolist(),
     }
     return figures
-
-
-def _unseen_detection(actions: NDArray[np.int64], data: DataSet) -> float:
-    """Share of the sessions with an attack unseen in training that raise an alarm in time."""
-    test = data.test
-    unseen = [test.attack_names.index(name) for name in data.unseen_attacks]
-    is_unseen = np.isin(test.attacks, unseen)
-    alarms = is_unseen & (actions != ALLOW)
-    sessions = np.unique(test.session_index[is_unseen])
-    if not len(sessions):
-        return float("nan")
-    return len(np.unique(test.session_index[alarms])) / len(sessions)
 
 
 def main_figure(task: str) -> str:

@@ -224,14 +224,14 @@ class AttackRecall:
     """How much of one attack is flagged."""
 
     attack: str
-    num_events: int
+    count: int  # of its events, or of the sessions with it
     recall: float
     is_unseen: bool  # it does not occur in training
 
 
 def recall_by_attack(
-    flagged: ArrayLike,  # (num_events,)
-    attacks: NDArray[np.int64],  # (num_events,): -1 = benign
+    flagged: ArrayLike,  # (n,): of events or of sessions
+    attacks: NDArray[np.int64],  # (n,): -1 = benign
     attack_names: Sequence[str],
     seen: Iterable[int],  # attacks that occur in training
 ) -> tuple[AttackRecall, ...]:
@@ -244,7 +244,7 @@ def recall_by_attack(
     return tuple(
         AttackRecall(
             attack=attack_names[index],
-            num_events=int(counts[index]),
+            count=int(counts[index]),
             recall=float(found[index] / counts[index]),
             is_unseen=int(index) not in known,
         )
@@ -254,10 +254,10 @@ def recall_by_attack(
 
 
 def unseen_recall(attack_recalls: Iterable[AttackRecall]) -> float:
-    """Share of the events of attacks unseen in training that are flagged; NaN without any."""
+    """Share of what is counted of attacks unseen in training that is flagged; NaN without any."""
     unseen = [one for one in attack_recalls if one.is_unseen]
-    found = sum(one.num_events * one.recall for one in unseen)
-    return _ratio(found, sum(one.num_events for one in unseen))
+    found = sum(one.count * one.recall for one in unseen)
+    return _ratio(found, sum(one.count for one in unseen))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ that passed without one. A session without an attack has a *false alarm* if it h
 has one with an attack before its onset.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from standing_orders.detect.actions import ALLOW, BLOCK
 from standing_orders.detect.events import Events
+from standing_orders.detect.metrics import AttackRecall, recall_by_attack
 from standing_orders.detect.session_costs import (
     SessionContext,
     SessionCosts,
@@ -189,6 +191,23 @@ def session_metrics(
         costs=-scores.totals,
         events_seen=scores.events_seen,
     )
+
+
+def detection_by_attack(
+    events: Events,
+    actions: ArrayLike,  # (num_events,)
+    seen: Iterable[int],  # attacks that occur in training
+) -> tuple[AttackRecall, ...]:
+    """Detection rate of each attack that occurs, most frequent first.
+
+    A session counts for one attack: that of its onset, for detection is judged from there.
+    """
+    context = session_context(events.is_threat, events.starts)
+    alarms, starts = find_alarms(actions, context), events.starts
+    onsets = starts[1:] - np.add.reduceat(context.has_begun.astype(np.int64), starts[:-1])
+    attacks = np.full(events.num_sessions, -1)
+    attacks[alarms.has_attack] = events.attacks[onsets[alarms.has_attack]]
+    return recall_by_attack(alarms.is_detected, attacks, events.attack_names, seen)
 
 
 def _any(values: NDArray[np.bool_], starts: NDArray[np.int64]) -> NDArray[np.bool_]:
