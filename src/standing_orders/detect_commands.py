@@ -121,7 +121,7 @@ class EvaluateTeam(Command):
         title = f"{self.run_folder}, {trained}: test part of {found.data_name}"
         print_figures(title, found.figures)
         if found.liars:
-            print_liars(found.liars, found.main_figure, found.faults)
+            print_liars(found.liars, found.faults)
         if found.agreements:
             print_agreements(found.agreements)
         print_rules(found.rules, found.foresight, found.shielded)

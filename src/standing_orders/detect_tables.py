@@ -51,6 +51,10 @@ def _table(title: str, columns: Sequence[str]) -> Table:
     return table
 
 
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
 
@@ -136,7 +140,7 @@ def print_figures(title: str, figures: Figures) -> None:
     table = _table(title, ("figure", "value"))
     for name, value in figures.items():
         if isinstance(value, int | float) or value is None:
-            table.add_row(name.replace("_", " "), _number(value))
+            table.add_row(_words(name), _number(value))
     console = wide_console()
     console.print(table)
     if figures.get("interval"):
@@ -182,14 +186,22 @@ def print_rules(rules: Figures, foresight: Figures, shielded: Figures | None) ->
         console.print(f"shield: {shielded['replaced']} of {shielded['decisions']} replaced")
 
 
-def print_liars(rows: Sequence[LiarFigures], figure: str, faults: int) -> None:
-    """The main figure by kind and number of liars."""
-    counts = sorted({row.num_liars for row in rows})
-    title = f"{figure.replace('_', ' ')} by number of liars, mean (worst choice of who lies)"
-    table = _table(f"{title}; the vote bears {faults}", ("liar", *map(str, counts)))
-    for kind in dict.fromkeys(row.kind for row in rows):
-        own = [row for row in rows if row.kind == kind]
-        table.add_row(kind, *(f"{row.mean:.4f} ({row.worst:.4f})" for row in own))
+def print_liars(rows: Sequence[LiarFigures], faults: int) -> None:
+    """Each figure by kind and number of liars, and how often there was no quorum."""
+    for name in rows[0].figures:
+        title = f"{_words(name)} by number of liars, mean (worst choice of who lies)"
+        cells = [(row, row.figures[name]) for row in rows]
+        shown = [(row, f"{_number(one.mean)} ({_number(one.worst)})") for row, one in cells]
+        _print_by_liars(f"{title}; the vote bears {faults}", shown)
+    missing = [(row, _number(row.no_quorum)) for row in rows]
+    _print_by_liars("share of events without a quorum by number of liars, mean", missing)
+
+
+def _print_by_liars(title: str, cells: Sequence[tuple[LiarFigures, str]]) -> None:
+    counts = sorted({row.num_liars for row, _ in cells})
+    table = _table(title, ("liar", *map(str, counts)))
+    for kind in dict.fromkeys(row.kind for row, _ in cells):
+        table.add_row(kind, *(text for row, text in cells if row.kind == kind))
     wide_console().print(table)
 
 

@@ -14,6 +14,7 @@ from standing_orders.detect.assess import (
     assess_rules,
     game_of,
     mean_reward,
+    vote_figures,
 )
 from standing_orders.detect.classifiers import Constant
 from standing_orders.detect.contest import TEAM, Contest, seeded, teams_of
@@ -61,14 +62,35 @@ def test_no_liar_changes_nothing_and_one_of_four_little(
 ) -> None:
     team, config = trained
     rows = assess_liars(team, records, config)
-    honest = assess(team, records, config)["f1"]
-    assert honest > 0.85
-    assert all(row.worst == row.mean == honest for row in rows if row.num_liars == 0)
-    assert all(row.worst > honest - 0.2 for row in rows if row.num_liars == 1)
+    honest = assess(team, records, config)
+    assert honest["f1"] > 0.85
+    assert all(row.worst == row.mean == honest["f1"] for row in rows if row.num_liars == 0)
+    for name in ("recall", "alarms_per_1000_benign"):
+        assert all(row.figures[name].mean == honest[name] for row in rows if not row.num_liars)
+    assert all(row.worst > honest["f1"] - 0.2 for row in rows if row.num_liars == 1)
     all_lie = {row.kind: row.mean for row in rows if row.num_liars == 4}
     assert all_lie["flip"] < 0.3
     silent = [row for row in rows if row.kind == "silent"]
     assert [row.no_quorum == 1.0 for row in silent] == [False, False, True, True, True]
+
+
+def test_the_worst_liars_find_fewest_threats_and_raise_most_alarms(
+    trained: tuple[Team, DetectConfig], records: DataSet
+) -> None:
+    rows = assess_liars(trained[0], records, trained[1])
+    assert all(row.figures["recall"].worst <= row.figures["recall"].mean for row in rows)
+    alarms = [row.figures["alarms_per_1000_benign"] for row in rows]
+    assert all(one.worst >= one.mean for one in alarms)
+    blockers = [row for row in rows if (row.kind, row.num_liars) == ("always-block", 4)]
+    assert blockers[0].figures["alarms_per_1000_benign"].mean == 1000
+
+
+def test_votes_on_sessions_are_judged_by_cost_detection_and_false_alarms() -> None:
+    data = make_sessions(0, num_sessions=60)
+    actions = np.full(data.test.num_events, 1)
+    found = vote_figures(actions, data.test, "sessions", DetectConfig())
+    assert list(found) == ["mean_cost", "detection_rate", "false_alarm_rate"]
+    assert (found["detection_rate"], found["false_alarm_rate"]) == (1.0, 1.0)
 
 
 def test_chunks_of_a_large_part_give_the_same_probabilities(

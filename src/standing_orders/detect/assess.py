@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -49,7 +49,7 @@ from standing_orders.seeding import child_seed
 MAX_SUBSETS = 20  # of agents that lie, tried for each number of liars
 EVENTS_AT_ONCE = 50_000  # of whole sessions, through the network
 Figures = dict[str, Any]
-LOWER_IS_BETTER = ("cost", "mean_cost")
+LOWER_IS_BETTER = ("cost", "mean_cost", "alarms_per_1000_benign", "false_alarm_rate")
 
 
 class Team:
@@ -239,11 +239,17 @@ def main_figure(task: str) -> str:
     return "f1" if task == "records" else "mean_cost"
 
 
-def measure(actions: NDArray[np.int64], events: Events, task: str, config: DetectConfig) -> float:
-    """The main figure of decisions: F1 of records, mean cost of sessions."""
+def vote_figures(
+    actions: NDArray[np.int64], events: Events, task: str, config: DetectConfig
+) -> dict[str, float]:
+    """What is said about every vote: the main figure, then threats found and false alarms."""
     if task == "records":
-        return count_decisions(actions != ALLOW, events.is_threat).f1
-    return session_metrics(events, actions, config.session_costs).mean_cost
+        counts = count_decisions(actions != ALLOW, events.is_threat)
+        names = ("f1", "recall", "alarms_per_1000_benign")
+        return {name: getattr(counts, name) for name in names}
+    metrics = session_metrics(events, actions, config.session_costs)
+    names = ("mean_cost", "detection_rate", "false_alarm_rate")
+    return {name: getattr(metrics, name) for name in names}
 
 
 def _interval(actions: NDArray[np.int64], data: DataSet, config: DetectConfig) -> Interval:
@@ -264,40 +270,62 @@ def _interval(actions: NDArray[np.int64], data: DataSet, config: DetectConfig) -
 
 
 @dataclass(frozen=True)
+class Spread:
+    """A figure over the choices of who lies."""
+
+    mean: float
+    worst: float
+
+
+@dataclass(frozen=True)
 class LiarFigures:
     """What a number of liars of one kind does to the team."""
 
     kind: str
     num_liars: int
-    mean: float  # of the main figure over the choices of who lies
-    worst: float
+    figures: dict[str, Spread]  # the main figure first
     no_quorum: float  # share of events without a quorum
+
+    @property
+    def mean(self) -> float:
+        """Mean of the main figure."""
+        return next(iter(self.figures.values())).mean
+
+    @property
+    def worst(self) -> float:
+        """The main figure with the worst choice of who lies."""
+        return next(iter(self.figures.values())).worst
 
 
 def assess_liars(team: Team, data: DataSet, config: DetectConfig) -> list[LiarFigures]:
-    """The main figure for each kind of liar and 0 to n liars."""
+    """All that is said about a vote for each kind of liar and 0 to n liars."""
     test, agents = data.test, config.team.agents
     probs = team.probabilities(test)
     honest = cast_votes(probs)
-    worst = min if data.task == "records" else max
     rows = []
-    for kind in LIARS:
-        for count in range(agents + 1):
-            figures, missing = [], []
-            choices = itertools.combinations(range(agents), count)
-            for liars in itertools.islice(choices, MAX_SUBSETS):
-                seed = child_seed(config.seed, "detect", "liars", kind, *liars)
-                rng = np.random.Generator(np.random.Philox(seed))
-                votes = lie(kind, honest, liars, rng)
-                outcome = decide_all(votes, probs, config.team)
-                figures.append(measure(outcome.actions, test, data.task, config))
-                missing.append(outcome.num_fallbacks / test.num_events)
-            rows.append(
-                LiarFigures(
-                    kind, count, float(np.mean(figures)), worst(figures), float(np.mean(missing))
-                )
-            )
+    for kind, count in itertools.product(LIARS, range(agents + 1)):
+        choices = itertools.combinations(range(agents), count)
+        outcomes = [
+            decide_all(_ballots(kind, honest, liars, config.seed), probs, config.team)
+            for liars in itertools.islice(choices, MAX_SUBSETS)
+        ]
+        found = [vote_figures(one.actions, test, data.task, config) for one in outcomes]
+        missing = [one.num_fallbacks / test.num_events for one in outcomes]
+        spreads = {name: _spread(name, [one[name] for one in found]) for name in found[0]}
+        rows.append(LiarFigures(kind, count, spreads, float(np.mean(missing))))
     return rows
+
+
+def _ballots(
+    kind: str, honest: NDArray[np.int8], liars: Sequence[int], seed: int
+) -> NDArray[np.int8]:  # (num_events, agents)
+    child = child_seed(seed, "detect", "liars", kind, *liars)
+    return lie(kind, honest, liars, np.random.Generator(np.random.Philox(child)))
+
+
+def _spread(name: str, values: Sequence[float]) -> Spread:
+    worst = max if name in LOWER_IS_BETTER else min
+    return Spread(float(np.mean(values)), worst(values))
 
 
 def assess_rules(
