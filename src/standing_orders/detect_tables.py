@@ -187,22 +187,15 @@ def print_rules(rules: Figures, foresight: Figures, shielded: Figures | None) ->
 
 
 def print_liars(rows: Sequence[LiarFigures], faults: int) -> None:
-    """Each figure by kind and number of liars, and how often there was no quorum."""
+    """Each figure of the vote by kind and number of liars."""
+    counts = sorted({row.num_liars for row in rows})
     for name in rows[0].figures:
         title = f"{_words(name)} by number of liars, mean (worst choice of who lies)"
-        cells = [(row, row.figures[name]) for row in rows]
-        shown = [(row, f"{_number(one.mean)} ({_number(one.worst)})") for row, one in cells]
-        _print_by_liars(f"{title}; the vote bears {faults}", shown)
-    missing = [(row, _number(row.no_quorum)) for row in rows]
-    _print_by_liars("share of events without a quorum by number of liars, mean", missing)
-
-
-def _print_by_liars(title: str, cells: Sequence[tuple[LiarFigures, str]]) -> None:
-    counts = sorted({row.num_liars for row, _ in cells})
-    table = _table(title, ("liar", *map(str, counts)))
-    for kind in dict.fromkeys(row.kind for row, _ in cells):
-        table.add_row(kind, *(text for row, text in cells if row.kind == kind))
-    wide_console().print(table)
+        table = _table(f"{title}; the vote bears {faults}", ("liar", *map(str, counts)))
+        for kind in dict.fromkeys(row.kind for row in rows):
+            own = [row.figures[name] for row in rows if row.kind == kind]
+            table.add_row(kind, *(f"{_number(one.mean)} ({_number(one.worst)})" for one in own))
+        wide_console().print(table)
 
 
 def print_agreements(rows: Sequence[Figures]) -> None:

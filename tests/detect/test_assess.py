@@ -71,7 +71,13 @@ def test_no_liar_changes_nothing_and_one_of_four_little(
     all_lie = {row.kind: row.mean for row in rows if row.num_liars == 4}
     assert all_lie["flip"] < 0.3
     silent = [row for row in rows if row.kind == "silent"]
-    assert [row.no_quorum == 1.0 for row in silent] == [False, False, True, True, True]
+    assert [row.figures["no_quorum"].mean == 1.0 for row in silent] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
 
 
 def test_the_worst_liars_find_fewest_threats_and_raise_most_alarms(
@@ -111,7 +117,8 @@ def test_a_shield_breaks_none_of_its_rules(task: str) -> None:
     rng = np.random.default_rng(0)
     chances = [0.4, 0.2, 0.2, 0.2] if task == "records" else [0.5, 0.48, 0.01, 0.01]
     proposed = rng.choice(4, size=data.test.num_events, p=chances)
-    actions, counts = apply_shield(book, proposed, np.zeros(len(proposed)), data.test)
+    shielded, counts = apply_shield(book, proposed[:, None], np.zeros(len(proposed)), data.test)
+    actions = shielded[:, 0]
     assert counts["replaced"] > 0
     assert counts["unavoidable"] == 0
     before = assess_rules(proposed, np.zeros(len(proposed)), data, config)
@@ -119,6 +126,35 @@ def test_a_shield_breaks_none_of_its_rules(task: str) -> None:
     shielded = [rule.name for rule in book.rules_of("shield")]
     assert sum(before[name]["violations"] for name in shielded) > 0
     assert all(after[name]["violations"] == 0 for name in shielded)
+
+
+@pytest.mark.parametrize("task", ["records", "sessions"])
+def test_many_deciders_under_a_shield_fare_as_each_alone(task: str) -> None:
+    data = make_records() if task == "records" else make_sessions(0, num_sessions=60)
+    test = data.test.take_sessions(range(min(120, data.test.num_sessions)))
+    book = RuleBook(RulesConfig(mode="shield").rules(data.task))
+    rng = np.random.default_rng(0)
+    proposed = rng.choice(4, size=(test.num_events, 3), p=[0.5, 0.4, 0.05, 0.05])
+    suspicion = rng.random(test.num_events)
+    together, counts = apply_shield(book, proposed, suspicion, test)
+    alone = [apply_shield(book, column[:, None], suspicion, test) for column in proposed.T]
+    assert counts["replaced"] == sum(one["replaced"] for _, one in alone) > 0
+    assert counts["decisions"] == sum(one["decisions"] for _, one in alone)
+    assert np.array_equal(together, np.concatenate([actions for actions, _ in alone], axis=1))
+
+
+def test_votes_with_liars_are_judged_after_the_shield(records: DataSet) -> None:
+    rules = RulesConfig(mode="shield", defaults=False, own=("calm: not flagged",))
+    config = config_of({"iterations": 1}).model_copy(update={"rules": rules})
+    trainer = Trainer(config, records)
+    trainer.step()
+    team = Team(trainer.network, trainer.config, RuleBook(rules.rules("records")))
+    shielded = team.actions(records.test)
+    assert not shielded.any()
+    counts = team.shielded
+    rows = assess_liars(team, records, trainer.config)
+    assert all(row.figures["recall"].mean == 0.0 for row in rows)
+    assert team.shielded == counts is not None
 
 
 def test_average_and_vote_differ_where_one_is_very_sure() -> None:

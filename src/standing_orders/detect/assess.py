@@ -49,7 +49,9 @@ from standing_orders.seeding import child_seed
 MAX_SUBSETS = 20  # of agents that lie, tried for each number of liars
 EVENTS_AT_ONCE = 50_000  # of whole sessions, through the network
 Figures = dict[str, Any]
-LOWER_IS_BETTER = ("cost", "mean_cost", "alarms_per_1000_benign", "false_alarm_rate")
+LOWER_IS_BETTER = (
+    "cost", "mean_cost", "alarms_per_1000_benign", "false_alarm_rate", "no_quorum",
+)  # fmt: skip
 
 
 class Team:
@@ -65,7 +67,7 @@ class Team:
         self, network: TeamNetwork, config: DetectConfig, shields: RuleBook | None = None
     ) -> None:
         self._network, self._config, self._shields = network, config, shields
-        self.shielded: dict[str, Any] | None = None  # what the shield did at the last decision
+        self.shielded: Figures | None = None  # what the shield did at the last decision
         self._known: list[tuple[Events, NDArray[np.float64]]] = []  # probabilities, latest last
         self._done: tuple[Events, NDArray[np.int64]] | None = None  # actions of the last events
 
@@ -105,20 +107,22 @@ class Team:
         """What the team does about each event."""
         if self._done is None or self._done[0] is not events:
             probs = self.probabilities(events)
-            self._done = events, self.decide(cast_votes(probs), probs, events).actions
+            outcomes, self.shielded = self.decide([cast_votes(probs)], probs, events)
+            self._done = events, next(outcomes).actions
         return self._done[1]
 
     def decide(
-        self, votes: NDArray[np.int8], probs: NDArray[np.float64], events: Events
-    ) -> Decisions:
-        """The outcome of ballots, after the shield."""
-        outcome = decide_all(votes, probs, self._config.team)
+        self, ballots: Iterable[NDArray[np.int8]], probs: NDArray[np.float64], events: Events
+    ) -> tuple[Iterator[Decisions], Figures | None]:
+        """Outcomes of votes on the same events, after the shield, and what the shield did."""
+        outcomes = (decide_all(votes, probs, self._config.team) for votes in ballots)
         if self._shields is None or not self._shields.rules_of("shield"):
-            return outcome
-        actions, self.shielded = apply_shield(
-            self._shields, outcome.actions, suspicion_of(probs), events
-        )
-        return Decisions(actions, outcome.has_quorum)
+            return outcomes, None
+        proposed = list(outcomes)
+        columns = np.stack([one.actions for one in proposed], axis=1)
+        actions, counts = apply_shield(self._shields, columns, suspicion_of(probs), events)
+        pairs = zip(proposed, actions.T, strict=True)
+        return (Decisions(column, one.has_quorum) for one, column in pairs), counts
 
 
 def _chunks(events: Events) -> Iterable[NDArray[np.int64]]:
@@ -129,26 +133,36 @@ def _chunks(events: Events) -> Iterable[NDArray[np.int64]]:
 
 def apply_shield(
     book: RuleBook,
-    proposed: NDArray[np.int64],  # (num_events,)
+    proposed: NDArray[np.int64],  # (num_events, num_streams)
     suspicion: NDArray[np.float64],  # (num_events,)
     events: Events,
-) -> tuple[NDArray[np.int64], dict[str, Any]]:
+) -> tuple[NDArray[np.int64], Figures]:
     """Replace decisions that would break a shield's rule, one event after the other.
+
+    Args:
+        book: the rules.
+        proposed: decisions of several deciders; many side by side take little longer than one.
+        suspicion: what they believe.
+        events: what they decide about.
 
     Returns:
         The decisions, and what the shield did. Events after the end of a session are left out.
     """
-    shield, actions = Shield(book, num_streams=1), proposed.copy()
+    every = np.ones(proposed.shape[1], dtype=np.bool_)
+    shield, actions = Shield(book, num_streams=len(every)), proposed.copy()
     is_records = events.num_sessions == events.num_events
-    over = np.ones(1, dtype=np.bool_)
     for first, end in itertools.pairwise(events.starts):
+        is_open = every
         for index in range(first, end):
-            doubt = suspicion[index : index + 1]
-            actions[index] = shield.apply(actions[index : index + 1], suspicion=doubt).actions[0]
-            if not is_records and actions[index] >= BLOCK:  # the session has ended
+            taken = shield.apply(
+                actions[index], suspicion=suspicion[index] * every, is_valid=is_open
+            )
+            actions[index] = taken.actions
+            is_open = is_open & (is_records | (taken.actions < BLOCK))
+            if not is_open.any():  # every session has ended
                 break
         if not is_records:
-            shield.end(is_last=over)
+            shield.end(is_last=every)
     return actions, shield.to_json()
 
 
@@ -283,8 +297,7 @@ class LiarFigures:
 
     kind: str
     num_liars: int
-    figures: dict[str, Spread]  # the main figure first
-    no_quorum: float  # share of events without a quorum
+    figures: dict[str, Spread]  # the main figure first, the share of events without a quorum last
 
     @property
     def mean(self) -> float:
@@ -302,18 +315,22 @@ def assess_liars(team: Team, data: DataSet, config: DetectConfig) -> list[LiarFi
     test, agents = data.test, config.team.agents
     probs = team.probabilities(test)
     honest = cast_votes(probs)
-    rows = []
-    for kind, count in itertools.product(LIARS, range(agents + 1)):
-        choices = itertools.combinations(range(agents), count)
-        outcomes = [
-            decide_all(_ballots(kind, honest, liars, config.seed), probs, config.team)
-            for liars in itertools.islice(choices, MAX_SUBSETS)
-        ]
-        found = [vote_figures(one.actions, test, data.task, config) for one in outcomes]
-        missing = [one.num_fallbacks / test.num_events for one in outcomes]
-        spreads = {name: _spread(name, [one[name] for one in found]) for name in found[0]}
-        rows.append(LiarFigures(kind, count, spreads, float(np.mean(missing))))
-    return rows
+    trials = [
+        (kind, liars)
+        for kind, count in itertools.product(LIARS, range(agents + 1))
+        for liars in itertools.islice(itertools.combinations(range(agents), count), MAX_SUBSETS)
+    ]
+    ballots = (_ballots(kind, honest, liars, config.seed) for kind, liars in trials)
+    outcomes, _ = team.decide(ballots, probs, test)
+    found: dict[tuple[str, int], list[dict[str, float]]] = {}
+    for (kind, liars), outcome in zip(trials, outcomes, strict=True):
+        figures = vote_figures(outcome.actions, test, data.task, config)
+        figures["no_quorum"] = outcome.num_fallbacks / test.num_events
+        found.setdefault((kind, len(liars)), []).append(figures)
+    return [
+        LiarFigures(kind, count, {name: _spread(name, rows) for name in rows[0]})
+        for (kind, count), rows in found.items()
+    ]
 
 
 def _ballots(
@@ -323,8 +340,8 @@ def _ballots(
     return lie(kind, honest, liars, np.random.Generator(np.random.Philox(child)))
 
 
-def _spread(name: str, values: Sequence[float]) -> Spread:
-    worst = max if name in LOWER_IS_BETTER else min
+def _spread(name: str, rows: Sequence[dict[str, float]]) -> Spread:
+    values, worst = [row[name] for row in rows], max if name in LOWER_IS_BETTER else min
     return Spread(float(np.mean(values)), worst(values))
 
 
