@@ -226,16 +226,19 @@ def print_contest(contest: Contest) -> None:
         for name in contest.figures:
             table.add_row(name, *(_show(contest.interval(name, column)) for column in shown))
         console.print(table)
-    for name, found in contest.rules.items():
-        console.print(f"rules broken, {name}: {_broken(found)}")
+    for name, seeds in contest.rules.items():
+        console.print(f"rules broken, {name}: {_broken(seeds)}")
     if contest.unequal_events:
         prefix, team = contest.unequal_events
         console.print(
             f"note: `{EQUAL_PREFIX}` sees {prefix:.1f} events a session, the team {team:.1f}: no "
             "prefix comes nearer"
         )
-    for figure in JUDGED_BY[contest.task]:
-        _print_verdicts(verdicts(contest, figure), _WORDS[figure])
+    judged = [verdicts(contest, figure) for figure in JUDGED_BY[contest.task]]
+    for found in filter(None, judged):
+        console.print(_verdict_table(found))
+    for found in filter(None, judged):
+        console.print(_explain(found[0]), soft_wrap=True)
 
 
 def _title(contest: Contest) -> str:
@@ -259,22 +262,22 @@ def _broken(found: Sequence[Figures]) -> str:
     )
 
 
-def _print_verdicts(found: Sequence[Verdict], word: str) -> None:
-    """The team beside each baseline, and a last line about the best of them."""
-    table = _table(f"{word}, team minus each baseline, best first", ("", "difference", "team"))
+def _verdict_table(found: Sequence[Verdict]) -> Table:
+    title = f"{_WORDS[found[0].figure]}, team minus each baseline, the best of these first"
+    table = _table(title, ("", "difference", "team"))
     for one in found:
         table.add_row(one.baseline, _show(one.difference), one.outcome)
-    console = wide_console()
-    console.print(table)
-    for best in found[:1]:
-        words = {
-            "better": "the team is better",
-            "worse": "the team is WORSE",
-            "no difference": f"no difference that {best.difference.num} seeds show",
-            "one seed": "one seed shows nothing",
-        }
-        console.print(
-            f"{word}: the best baseline is {best.baseline} with {best.mean:.4g}; team minus it "
-            f"{_show(best.difference)}: {words[best.outcome]}",
-            soft_wrap=True,
-        )
+    return table
+
+
+def _explain(best: Verdict) -> str:
+    words = {
+        "better": "the team is better",
+        "worse": "the team is WORSE",
+        "no difference": f"no difference that {best.difference.num} seeds show",
+        "one seed": "one seed shows nothing",
+    }
+    return (
+        f"{_WORDS[best.figure]}: the best baseline is {best.baseline} with {best.mean:.4g}; team "
+        f"minus it {_show(best.difference)}: {words[best.outcome]}"
+    )
