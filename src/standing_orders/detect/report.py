@@ -49,9 +49,9 @@ def rules_not_kept(records: Sequence[Mapping[str, Any]]) -> list[str]:
             sentences.append(
                 f"rule `{name}` is not kept: {100 * rate:.1f} % broken in the last "
                 f"{len(prices)} updates, {100 * allowed:.1f} % allowed, at a price of "
-                f"{prices[-1]['next_price']:.1f}. Perhaps it cannot be, with these events or beside "
-                "the other rules: price fewer (--rules.enforce), lower --rules.target, or raise "
-                "--rules.price-rate"
+                f"{prices[-1]['next_price']:.1f}. Perhaps it cannot be, with these events or "
+                "beside the other rules: price fewer (--rules.enforce), lower --rules.target, or "
+                "raise --rules.price-rate"
             )
     return sentences
 
