@@ -76,11 +76,12 @@ class TrainTeam(Command, DetectConfig):
         print(found.explain())
         if not (found.is_learnable or self.force):
             raise DataError("nothing to train on: see above; --force goes on nevertheless")
+        part = data.train if config.sampling == "natural" else data.validation  # as events come
         if data.task == "records":
-            rows = describe_records(config.costs.table(), data.train.prevalence)
-            print_earnings(rows, "record")
+            rows = describe_records(config.costs.table(), part.prevalence)
+            print_earnings(rows, "record (team term left out)")
         else:
-            context = session_context(data.train.is_threat, data.train.starts)
+            context = session_context(part.is_threat, part.starts)
             print_earnings(describe_sessions(config.session_costs, context), "session")
         return data
 
