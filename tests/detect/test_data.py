@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pa_compute
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
@@ -134,6 +135,33 @@ def test_time_splits_by_the_start_of_sessions(tmp_path: Path) -> None:
     assert dataset.validation.features[:, at].max() < dataset.test.features[:, at].min()
 
 
+@pytest.mark.parametrize("kind", ["text", "time of day", "duration"])
+def test_a_file_of_either_kind_is_ordered_by_its_times(tmp_path: Path, kind: str) -> None:
+    table = make_table()
+    plain = load_file(save(table, tmp_path / "plain.parquet"), time="when")
+    stamps = pa.array(table["when"].to_numpy().astype(np.int64))
+    times = {
+        "text": pa_compute.strftime(stamps.cast(pa.timestamp("s")), "%Y-%m-%dT%H:%M:%SZ"),
+        "time of day": stamps.cast(pa.int32()).cast(pa.time32("s")),
+        "duration": stamps.cast(pa.duration("s")),
+    }[kind]
+    moved = table.set_column(5, "when", times)
+    suffixes = (".parquet",) if kind == "duration" else (".parquet", ".csv")  # CSV has none
+    for suffix in suffixes:
+        dataset = load_file(save(moved, tmp_path / f"moved{suffix}"), time="when")
+        np.testing.assert_array_equal(dataset.test.features, plain.test.features)
+
+
+def test_rows_without_a_time_are_counted(tmp_path: Path) -> None:
+    table = make_table()
+    when = pa.array([None] * 3 + table["when"].to_pylist()[3:])
+    path = save(table.set_column(5, "when", when), tmp_path / "late.parquet")
+    dataset = load_file(path, time="when", session="user", split="stratified")
+    assert "when: 3 rows have no time; they come last" in dataset.notes
+    with pytest.raises(ConfigError, match="3 of 400 sessions begin without a time"):
+        load_file(path, time="when")
+
+
 def test_groups_stay_together(tmp_path: Path) -> None:
     table = make_table().append_column("copy", make_table()["user"])
     dataset = load_file(save(table, tmp_path / "g.csv"), group="user")
@@ -225,7 +253,7 @@ def constant_label(value: int) -> pa.Table:
         ({"ignore": ("sise",)}, ConfigError, "ignore: no column 'sise'; there are id"),
         ({"label": "user"}, DataError, "'user' is not binary: it has 60 values"),
         ({"split": "time"}, ConfigError, "split = 'time': name the column to split by"),
-        ({"time": "proto"}, ConfigError, "time: column 'proto' holds string"),
+        ({"time": "proto"}, ConfigError, "time: column 'proto' holds text such as 'tcp'"),
         ({"session": "user", "trace": "proto"}, ConfigError, "session, trace: either"),
         ({"session": "user", "duplicates": "drop"}, ConfigError, "duplicates: only of records"),
         ({"prevalence": 0.9}, ConfigError, "prevalence = 0.9"),

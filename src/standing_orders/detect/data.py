@@ -11,7 +11,7 @@ from standing_orders.detect.columns import (
     Column,
     NumericColumn,
     parse_columns,
-    read_numbers,
+    read_times,
     read_words,
 )
 from standing_orders.detect.encoding import Encoder, EncodingOptions, fit_encoder
@@ -139,7 +139,7 @@ def _read_source(config: DataConfig) -> _Source:
     if config.trace:
         values = table[config.trace].combine_chunks()
         traces = read_traces(config.trace, values, chunk=config.chunk, max_events=config.max_events)
-    grouped = _group(config, table, attacks, traces)
+    grouped = _group(config, table, attacks, _times(config, table, notes), traces)
     source = _Source(config, table, is_test, grouped, names, traces, notes=notes)
     if traces is None:
         _parse(source)
@@ -174,10 +174,13 @@ def _check_columns(config: DataConfig, table: pa.Table) -> None:
 
 
 def _group(
-    config: DataConfig, table: pa.Table, attacks: NDArray[np.int64], traces: Traces | None
+    config: DataConfig,
+    table: pa.Table,
+    attacks: NDArray[np.int64],
+    times: NDArray[np.float64] | None,
+    traces: Traces | None,
 ) -> Grouped:
     """Order events into sessions; duplicates go."""
-    times = _times(config, table)
     limit = config.max_events
     if config.duplicates == "drop" and (config.session or traces):
         raise ConfigError("duplicates: only of records; a session may repeat an event")
@@ -212,16 +215,15 @@ def _distinct_rows(config: DataConfig, table: pa.Table) -> NDArray[np.int64]:
     return np.sort(first["\x1frow_min"].to_numpy())
 
 
-def _times(config: DataConfig, table: pa.Table) -> NDArray[np.float64] | None:
+def _times(
+    config: DataConfig, table: pa.Table, notes: list[str]
+) -> NDArray[np.float64] | None:  # (num_rows,)
     if config.time is None:
         return None
-    values = table[config.time].combine_chunks()
-    try:
-        return read_numbers(values)
-    except pa.ArrowException as err:
-        raise ConfigError(
-            f"time: column {config.time!r} holds {values.type}, which has no order in time"
-        ) from err
+    times = read_times(config.time, table[config.time].combine_chunks())
+    if num_missing := int(np.isnan(times).sum()):
+        notes.append(f"{config.time}: {num_missing} rows have no time; they come last")
+    return times
 
 
 def _parse(source: _Source) -> None:

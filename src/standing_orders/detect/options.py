@@ -51,7 +51,11 @@ class DataConfig(Config):
     max_events: int = Field(
         500, ge=1, strict=True, description="Events of a session that are kept; the rest is cut."
     )
-    time: str | None = Field(None, description="Column to order events by; never an input.")
+    time: str | None = Field(
+        None,
+        description="Column to order events by: numbers, times, or text by ISO 8601; never an "
+        "input.",
+    )
     group: str | None = Field(
         None,
         description="Column whose values must not be cut across parts, such as the attack's run; "
