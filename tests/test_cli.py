@@ -34,7 +34,9 @@ def test_help_loads_nothing_heavy() -> None:
     assert "evaluate" in result.stdout
 
 
-@pytest.mark.parametrize("command", ["search", "train", "evaluate", "play", "parity", "bench"])
+@pytest.mark.parametrize(
+    "command", ["search", "train", "evaluate", "play", "parity", "bench", "detect"]
+)
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command, "--help") == 0
     assert f"standing-orders {command}" in capsys.readouterr().out
@@ -103,6 +105,43 @@ def test_bad_input_is_named_and_exits_2(
     captured = capsys.readouterr()
     assert message in captured.err + captured.out
     assert "Traceback" not in captured.err
+
+
+@pytest.mark.parametrize(
+    ("words", "complaints"),
+    [
+        (("train", "--ppo.epochs", "0"), ("ppo.epochs = 0",)),
+        (("search", "--base.episodes", "-1", "--seed", "-1"), ("seed = -1", "base.episodes = -1")),
+        (("detect", "train", "--learn.steps", "0", "--learn.epochs", "0"),
+         ("learn.steps = 0", "learn.epochs = 0")),
+        (("detect", "compare", "--costs.team", "nan"), ("costs.team = nan",)),
+        (("detect", "evaluate", "runs/none", "--messages", "-1"), ("messages = -1",)),
+    ],
+)  # fmt: skip
+def test_a_bad_value_is_named_as_in_the_config(
+    words: tuple[str, ...], complaints: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*words) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: ")
+    assert [complaint.split(": ")[0] for complaint in err[7:].split("; ")] == [*complaints]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("detect", "train", "--learn.iterations", "abc"), "--learn.iterations"),
+        (("detect", "train", "--learn.iteration", "3"), "--learn.iteration, 3"),
+        (("detect", "compare", "--team.vote", "luck"), "'--team.vote'"),
+    ],
+)
+def test_a_bad_flag_is_named_as_it_was_typed(
+    words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*words) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert "__" not in err
 
 
 def test_parity_of_equal_recordings_exits_0(

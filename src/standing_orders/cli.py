@@ -3,6 +3,7 @@
 import json
 import sys
 import traceback
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,7 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 from pydantic import Field
 
-from standing_orders.command import Command, Seed, tell
+from standing_orders.command import REGISTRY, Command, Seed, tell
 from standing_orders.config import (
     GameConfig,
     RuleSet,
@@ -294,7 +295,7 @@ def _commands(presets: dict[str, Any]) -> Any:
         | Annotated[Play, tyro.conf.subcommand("play")]
         | Annotated[Parity, tyro.conf.subcommand("parity")]
         | Annotated[Bench, tyro.conf.subcommand("bench")]
-        | Annotated[detect_commands(presets), tyro.conf.subcommand("detect")]
+        | detect_commands(presets)
     )
 
 
@@ -320,14 +321,15 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"standing-orders {VERSION}")
         return 0
     try:
-        command: Any = tyro.cli(
+        command: Callable[[], Command] = tyro.cli(
             _commands(_presets(words)),
             prog="standing-orders",
             description="Cyber-defence agents that follow orders.",
             args=words,
             config=(tyro.conf.FlagCreatePairsOff,),
+            registry=REGISTRY,
         )
-        return int(command.run())
+        return command().run()
     except StandingOrdersError as err:
         if "--debug" in words:
             traceback.print_exc()

@@ -1,9 +1,13 @@
 """What every command of the command line shares."""
 
 import sys
-from typing import Annotated, TypeVar
+from functools import partial
+from typing import Annotated, Any, TypeVar, get_type_hints
 
+import tyro
 from pydantic import Field
+from pydantic.fields import FieldInfo
+from tyro.constructors import StructConstructorSpec, StructFieldSpec, StructTypeInfo
 
 from standing_orders.config import Config
 
@@ -23,6 +27,41 @@ class Command(Config):
     def run(self) -> int:
         """Do it, and give the exit code."""
         raise NotImplementedError
+
+
+REGISTRY = tyro.constructors.ConstructorRegistry()
+
+
+@REGISTRY.struct_rule
+def _gather(info: StructTypeInfo) -> StructConstructorSpec | None:
+    """Flags of a model without checking them: a command checks all of its own at once.
+
+    The parser would check each nested model alone, and name it by a name of its own.
+    """
+    if not (isinstance(info.type, type) and issubclass(info.type, Config)):
+        return None
+    model, hints = info.type, get_type_hints(info.type, include_extras=True)
+
+    def gather(**values: Any) -> Any:
+        return partial(model, **values) if issubclass(model, Command) else values
+
+    gather.__doc__ = model.__doc__
+    return StructConstructorSpec(
+        instantiate=gather,
+        fields=tuple(
+            StructFieldSpec(
+                name=name,
+                type=hints[name],
+                default=getattr(info.default, name, _default(field)),
+                helptext=field.description,
+            )
+            for name, field in model.model_fields.items()
+        ),
+    )
+
+
+def _default(field: FieldInfo) -> Any:
+    return tyro.MISSING if field.is_required() else field.default
 
 
 def tell(message: str) -> None:

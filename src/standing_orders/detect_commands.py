@@ -8,7 +8,6 @@ import tyro
 from pydantic import Field
 
 from standing_orders.command import Command, tell
-from standing_orders.config import Config
 from standing_orders.detect.settings import DetectConfig, check_team
 from standing_orders.errors import ConfigError, DataError
 
@@ -164,7 +163,7 @@ class CompareTeam(Command, DetectConfig):
         return 0
 
 
-def detect_commands(presets: dict[str, Any]) -> type[Config]:
+def detect_commands(presets: dict[str, Any]) -> Any:
     """The command `detect` with its subcommands; `presets` gives the defaults of those with one."""
     commands: Any = (
         Annotated[TrainTeam, tyro.conf.subcommand("train", default=presets["detect train"])]
@@ -172,13 +171,8 @@ def detect_commands(presets: dict[str, Any]) -> type[Config]:
         | Annotated[CompareTeam, tyro.conf.subcommand("compare", default=presets["detect compare"])]
     )
 
-    class Detect(Config):
+    def detect(command: Annotated[commands, tyro.conf.arg(name="", help="What to do.")]) -> Any:
         """The detection team: train, evaluate, compare."""
+        return command
 
-        command: Annotated[commands, tyro.conf.arg(name="", help="What to do.")]
-
-        def run(self) -> int:
-            """Run the subcommand."""
-            return int(self.command.run())
-
-    return Detect
+    return Annotated[Any, tyro.conf.subcommand("detect", constructor=detect)]
