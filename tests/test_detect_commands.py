@@ -143,6 +143,12 @@ def test_a_label_that_cannot_be_learned_stops_the_command_unless_forced(
         (("--label", "label", "--rules.own", "odd: colour -> flagged"), 2, "no signal is called"),
         (("--label", "label", "--rules.own", "odd: always ("), 2, "odd"),
         (("--label", "label", "--rules.own", "sure: flagged or not flagged"), 2, "sure"),
+        (
+            ("--label", "label", "--rules.own", "bad name!: always flagged"),
+            2,
+            "rules.own = 'bad name!: always flagged': name = 'bad name!': a name is a letter and",
+        ),
+        (("--label", "label", "--rules.window", "20000"), 2, "rules.window = 20000"),
         (("--label", "label", "--learn.learning-rate", "-1"), 2, "learning_rate = -1"),
         (("--label", "label", "--costs.preset", "mine"), 2, "mine"),
         (("--label", "port"), 3, "port"),

@@ -55,7 +55,8 @@ def _explain(error: Any) -> str:
     if isinstance(inner, ConfigError) and isinstance(inner.__cause__, ValidationError):
         # Of a model inside this one, which may have several complaints.
         return "; ".join(f"{name}.{_explain(one)}" for one in inner.__cause__.errors())
-    wanted = str(error["msg"]).replace("Input should be", "must be", 1)
+    message = str(error["msg"]).removeprefix("Value error, ")
+    wanted = message.replace("Input should be", "must be", 1)
     return f"{name} = {error['input']!r}: {wanted}"
 
 

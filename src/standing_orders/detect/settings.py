@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Task = Literal["records", "sessions"]
 MAX_AGENTS = 64
+MAX_REACH = 10_000  # events that a rule may look back or ahead
 
 
 class TeamConfig(Config):
@@ -156,7 +157,9 @@ class RulesConfig(Config):
     scope: Literal["session", "stream"] = Field(
         "session", description="Where windows of your own rules end."
     )
-    window: int = Field(200, ge=1, strict=True, description="Events of the rolling windows.")
+    window: int = Field(
+        200, ge=1, le=MAX_REACH, strict=True, description="Events of the rolling windows."
+    )
     price: float = Field(1.0, ge=0, description="Reward that a violation costs, at first or ever.")
     target: float = Field(0.95, gt=0, lt=1, description="Share of the obligations to be kept.")
     price_rate: float = Field(
@@ -168,7 +171,7 @@ class RulesConfig(Config):
         """The rules themselves.
 
         Raises:
-            ConfigError: a rule of your own has no name, or `enforce` names none of them.
+            ConfigError: a rule of your own has no proper name, or `enforce` names none of them.
         """
         from standing_orders.detect.enforcement import RuleConfig, default_rules  # noqa: PLC0415
 
@@ -177,12 +180,14 @@ class RulesConfig(Config):
             name, colon, formula = text.partition(":")
             if not colon:
                 raise ConfigError(f"rules.own = {text!r}: must be NAME: FORMULA")
-            rules.append(
-                RuleConfig(
+            try:
+                rule = RuleConfig(
                     name=name.strip(), formula=formula.strip(), mode=self.mode, scope=self.scope,
                     window=self.window,
-                )
-            )  # fmt: skip
+                )  # fmt: skip
+            except ConfigError as err:
+                raise ConfigError(f"rules.own = {text!r}: {err}") from err
+            rules.append(rule)
         names = [rule.name for rule in rules]
         for name in self.enforce:
             if name not in names:
