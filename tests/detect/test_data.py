@@ -287,6 +287,26 @@ def test_a_part_of_one_class_is_named(tmp_path: Path) -> None:
         load_file(path, attack=None, time="when")
 
 
+def test_test_data_of_one_class_are_named(tmp_path: Path, file: Path) -> None:
+    test = save(constant_label(0), tmp_path / "calm.csv")
+    with pytest.raises(DataError, match=r"calm\.csv: the test part: one class only"):
+        load_file(file, test_data=(test,), attack=None)
+    other = save(constant_label(0), tmp_path / "other.csv")
+    with pytest.raises(DataError, match=r"other\.csv, \S*calm\.csv: one class only"):
+        load_file(other, test_data=(test,), attack=None)
+
+
+def test_test_data_with_other_columns_are_named(tmp_path: Path, file: Path) -> None:
+    test = save(make_table().drop_columns(["label"]), tmp_path / "bare.csv")
+    with pytest.raises(DataError, match=r"bare\.csv: other columns than \S*events\.csv: label"):
+        load_file(file, test_data=(test,))
+
+
+def test_options_about_files_need_files(file: Path) -> None:
+    with pytest.raises(ConfigError, match="test_data, label: no files to read: name them with"):
+        load(DataConfig(test_data=(file,), label="label"))
+
+
 def test_a_column_that_is_the_label_is_dropped_and_named(tmp_path: Path) -> None:
     dataset = load_file(save(make_table(), tmp_path / "leak.csv"), attack=None)
     assert "decides the label alone" in dataset.dropped["kind"]

@@ -1,6 +1,8 @@
 """Files -> training, validation and test events. `load` is the way in."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -70,10 +72,11 @@ def load(config: DataConfig) -> DataSet:
         'sessions'
     """
     if not config.data:
+        _check_no_files(config)
         return make_sessions(config.data_seed, pieces=config.pieces)
     source = _read_source(config)
     try:
-        check_classes(source.grouped.attacks >= 0, str(config.data[0]))
+        check_classes(source.grouped.attacks >= 0, _names(config.data + config.test_data))
     except DataError as err:
         if adapter_of(config).has_labels:
             raise
@@ -85,7 +88,8 @@ def load(config: DataConfig) -> DataSet:
     parts = _split(source, grouped, rng)
     for part, name in enumerate(PART_NAMES):
         events = grouped.take(np.flatnonzero(parts == part))
-        check_classes(events.attacks >= 0, f"{config.data[0]}: the {name} part")
+        files = config.test_data if part == TEST and config.test_data else config.data
+        check_classes(events.attacks >= 0, f"{_names(files)}: the {name} part")
     return _encode(source, grouped, parts, rng)
 
 
@@ -122,7 +126,7 @@ def _read_source(config: DataConfig) -> _Source:
     if adapter.prepare:
         tables = [adapter.prepare(table) for table in tables]
     is_test = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables]) == 1
-    table = join_tables(tables)
+    table = join_tables(tables, [paths[0] for paths in (config.data, config.test_data) if paths])
     _check_columns(config, table)
     if config.label:
         attacks, names = read_labels(
@@ -144,6 +148,18 @@ def _read_source(config: DataConfig) -> _Source:
     if traces is None:
         _parse(source)
     return source
+
+
+def _names(paths: Sequence[Path]) -> str:
+    return ", ".join(map(str, paths[:3])) + (", ..." if len(paths) > 3 else "")
+
+
+def _check_no_files(config: DataConfig) -> None:
+    """Without files, options about them are a mistake: the files were forgotten."""
+    fields = DataConfig.model_fields.items()
+    told = [name for name, field in fields if getattr(config, name) != field.default]
+    if about_files := [name for name in told if name not in {"data_seed", "pieces"}]:
+        raise ConfigError(f"{', '.join(about_files)}: no files to read: name them with --data")
 
 
 def _check_options(config: DataConfig) -> None:

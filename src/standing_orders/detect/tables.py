@@ -43,18 +43,25 @@ def read_tables(
     tables: list[pa.Table] = []
     num_rows = 0
     for path in paths:
-        table = _read(path, separator, tuple(header), max_rows - num_rows, max_bytes)
-        if tables and set(table.column_names) != set(tables[0].column_names):
-            different = sorted(set(table.column_names) ^ set(tables[0].column_names))
-            raise DataError(f"{path}: other columns than {paths[0]}: {', '.join(different[:5])}")
-        tables.append(table)
-        num_rows += table.num_rows
-    return join_tables(tables)
+        tables.append(_read(path, separator, tuple(header), max_rows - num_rows, max_bytes))
+        num_rows += tables[-1].num_rows
+    return join_tables(tables, paths)
 
 
-def join_tables(tables: Sequence[pa.Table]) -> pa.Table:
-    """Rows of tables with the same columns; a column of different types becomes text."""
+def join_tables(tables: Sequence[pa.Table], paths: Sequence[Path]) -> pa.Table:
+    """Rows of tables with the same columns; a column of different types becomes text.
+
+    Args:
+        tables: what to join, one after the other.
+        paths: where each comes from.
+
+    Raises:
+        DataError: one has other columns than the first.
+    """
     names = tables[0].column_names
+    for table, path in zip(tables, paths, strict=True):
+        if different := sorted({*table.column_names} ^ {*names}):
+            raise DataError(f"{path}: other columns than {paths[0]}: {', '.join(different[:5])}")
     tables = [table.select(names) for table in tables]
     try:
         return pa.concat_tables(tables, promote_options="permissive")
