@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from standing_orders.cli import main
+from standing_orders.cli import INTERRUPTED, main
 from standing_orders.version import VERSION
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -310,6 +310,33 @@ def test_resume_of_something_that_is_no_run_exits_3(
 ) -> None:
     assert run("train", "--resume", "--run", str(tmp_path)) == 3
     assert "not a run" in capsys.readouterr().err
+
+
+def stop(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("command", ["train", "search"])
+def test_a_run_that_is_stopped_says_how_to_go_on(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("standing_orders.learn.trainer.Trainer.step", stop)
+    folder = tmp_path / "my run"
+    for more in ((), ("--resume",)):
+        assert run(command, "--run", str(folder), *more) == INTERRUPTED
+        hint = f"stopped; to go on: standing-orders {command} --resume --run '{folder}'\n"
+        assert capsys.readouterr().err.endswith(hint)
+
+
+def test_a_command_that_is_stopped_before_its_run_begins_only_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("standing_orders.learn.run.Trainer", stop)
+    assert run("train", "--run", str(tmp_path / "run")) == INTERRUPTED
+    assert capsys.readouterr().err == "interrupted\n"
 
 
 def test_all_orders_are_told_to_a_policy_for_any_order(

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.test_cli import CONFIGS, run
+from standing_orders.cli import INTERRUPTED
+from tests.test_cli import CONFIGS, run, stop
 
 SMALL = ("--learn.iterations", "3", "--learn.steps", "200", "--team.hidden", "8")
 
@@ -229,6 +230,17 @@ def test_labels_that_are_no_text_are_refused(
     pa_parquet.write_table(pa.table({"x": [1.0, 2.0], "label": [[1], [0]]}), path)
     assert run("detect", "train", "--data", str(path), "--label", "label") == 3
     assert "column 'label' holds list" in capsys.readouterr().err
+
+
+def test_training_that_is_stopped_says_how_to_go_on(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("standing_orders.detect.trainer.Trainer.step", stop)
+    words = ("detect", "train", "--run", str(tmp_path / "run"))
+    for more in (("--data", str(log), "--label", "label"), ("--resume",)):
+        assert run(*words, *more) == INTERRUPTED
+        hint = f"to go on: standing-orders detect train --resume --run {tmp_path / 'run'}\n"
+        assert capsys.readouterr().err.endswith(hint)
 
 
 def test_to_resume_takes_the_name_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:

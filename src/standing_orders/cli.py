@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 from pydantic import Field
 
-from standing_orders.command import REGISTRY, Command, Seed, tell
+from standing_orders.command import REGISTRY, Command, Seed, resumable, tell
 from standing_orders.config import (
     GameConfig,
     RuleSet,
@@ -144,7 +144,7 @@ class Train(Command, TrainConfig):
         config = self.part(TrainConfig)
         name = f"{self.order.replace('>', '-')}-{self.red}-{self.seed}"
         folder = self.run_folder or Path("runs") / name
-        with watch_training(folder) as on_update:
+        with resumable("train", folder), watch_training(folder) as on_update:
             if self.resume:
                 trainer = resume(folder, on_update=on_update, report=tell)
             else:
@@ -192,21 +192,17 @@ class Search(Command, SearchConfig):
 
         folder = self.run_folder or Path("runs") / f"search-{self.red}-{self.seed}"
         config = stored_config(folder) if self.resume else self.part(SearchConfig)
-        try:
-            with (
-                open_engine(self.engine, self.address, config.parallel) as engine,
-                watch_search(folder) as watch,
-            ):
-                if self.resume:
-                    state = resume_search(folder, engine=engine, watch=watch, report=tell)
-                else:
-                    state = search(
-                        config, folder, base=self.base_run, engine=engine,
-                        watch=watch, report=tell,
-                    )  # fmt: skip
-        except KeyboardInterrupt:
-            tell(f"stopped; to go on: standing-orders search --resume --run {folder}")
-            return INTERRUPTED
+        with (
+            resumable("search", folder),
+            open_engine(self.engine, self.address, config.parallel) as engine,
+            watch_search(folder) as watch,
+        ):
+            if self.resume:
+                state = resume_search(folder, engine=engine, watch=watch, report=tell)
+            else:
+                state = search(
+                    config, folder, base=self.base_run, engine=engine, watch=watch, report=tell
+                )
         print_search(state, folder)
         return 0
 
@@ -335,8 +331,8 @@ def main(arguments: list[str] | None = None) -> int:
             traceback.print_exc()
         print(f"error: {err}", file=sys.stderr)
         return err.exit_code
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        tell(str(stop) or "interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()

@@ -1,7 +1,11 @@
 """What every command of the command line shares."""
 
+import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import tyro
@@ -10,6 +14,7 @@ from pydantic.fields import FieldInfo
 from tyro.constructors import StructConstructorSpec, StructFieldSpec, StructTypeInfo
 
 from standing_orders.config import Config
+from standing_orders.runs.folder import is_run
 
 Part = TypeVar("Part", bound=Config)
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
@@ -67,3 +72,20 @@ def _default(field: FieldInfo) -> Any:
 def tell(message: str) -> None:
     """Say something that is not part of the result."""
     print(message, file=sys.stderr)
+
+
+@contextmanager
+def resumable(name: str, folder: Path) -> Iterator[None]:
+    """While a command writes a run: if the user stops it, say how to go on.
+
+    Args:
+        name: of the command, such as `detect train`.
+        folder: of the run.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if not is_run(folder):
+            raise
+        again = f"standing-orders {name} --resume --run {shlex.quote(str(folder))}"
+        raise KeyboardInterrupt(f"stopped; to go on: {again}") from stop

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import tyro
 from pydantic import Field
 
-from standing_orders.command import Command, tell
+from standing_orders.command import Command, resumable, tell
 from standing_orders.detect.settings import DetectConfig, check_team
 from standing_orders.errors import ConfigError, DataError
 
@@ -41,14 +41,14 @@ class TrainTeam(Command, DetectConfig):
         if self.resume:
             if self.run_folder is None:
                 raise ConfigError("--resume: name the run folder with --run")
-            with watch_team(self.run_folder) as on_update:
-                trainer = resume(self.run_folder, on_update=on_update, report=tell)
             folder = self.run_folder
+            with resumable("detect train", folder), watch_team(folder) as on_update:
+                trainer = resume(folder, on_update=on_update, report=tell)
         else:
             config = self.part(DetectConfig)
             data = self._look(config)
             folder = self.run_folder or Path("runs") / f"detect-{data.name}-{self.seed}"
-            with watch_team(folder) as on_update:
+            with resumable("detect train", folder), watch_team(folder) as on_update:
                 trainer = train(config, folder, data=data, on_update=on_update, report=tell)
         print(f"{trainer.progress.stopped} after {trainer.progress.updates} updates: {folder}")
         for sentence in rules_not_kept(Journal(folder / "journal.jsonl").read()):

@@ -71,7 +71,7 @@ class RunFolder:
             CheckpointError: the folder is no run, or one of another kind or format version.
         """
         path = path.resolve()
-        if not (path / _MARK).is_file():
+        if not is_run(path):
             raise CheckpointError(f"{path}: not a run: there is no {_MARK} in it")
         mark = _read_object(path / _MARK)
         if mark.get("format") != FORMAT:
@@ -113,6 +113,11 @@ class RunFolder:
     def tensorboard_path(self) -> Path:
         """Folder of the TensorBoard mirror of the journal."""
         return self.resolve("tensorboard")
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder holds a run."""
+    return (path / _MARK).is_file()
 
 
 def _check_unused(path: Path) -> None:
