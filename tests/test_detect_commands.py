@@ -70,6 +70,16 @@ def test_evaluate_prints_every_figure(trained: Path, capsys: pytest.CaptureFixtu
     assert found["figures"]["interval"]["low"] <= found["figures"]["f1"]
 
 
+def test_too_few_agents_to_agree_by_messages_are_refused_before_the_work(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("detect", "train", "--data", str(log), "--label", "label", "--team.agents", "3")
+    assert run(*words, "--run", str(tmp_path / "run"), *SMALL) == 0
+    monkeypatch.delattr("standing_orders.detect.report.load_team")
+    assert run("detect", "evaluate", str(tmp_path / "run"), "--messages", "5") == 2
+    assert "n >= 3f + 1 = 4" in capsys.readouterr().err
+
+
 def test_resume_of_a_finished_run(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("detect", "train", "--resume", "--run", str(trained)) == 0
     assert "budget used after 3 updates" in capsys.readouterr().out
