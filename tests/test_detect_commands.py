@@ -1,6 +1,7 @@
 """The detection commands, end to end on small data, and what they say about bad input."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -208,6 +209,17 @@ def test_evaluating_something_that_is_no_run_exits_3(
 ) -> None:
     assert run("detect", "evaluate", str(tmp_path)) == 3
     assert "not a run" in capsys.readouterr().err
+
+
+def test_a_run_of_another_version_is_named(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(trained, tmp_path / "old")
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace('"agents"', '"members"'))
+    for words in (("evaluate", str(folder)), ("train", "--resume", "--run", str(folder))):
+        assert run("detect", *words) == 3
+        assert f"{config}: not a config of this version: team.members" in capsys.readouterr().err
 
 
 def test_a_run_can_be_used_from_another_folder(

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from standing_orders.config import SimConfig
 from standing_orders.errors import CheckpointError, NumericsError
 from standing_orders.runs import folder as module
 from standing_orders.runs.folder import RunFolder
@@ -102,6 +103,13 @@ def test_damaged_files_are_named(tmp_path: Path, name: str, text: str) -> None:
         return
     with pytest.raises(CheckpointError, match=name):
         RunFolder.open(tmp_path, kind="train")
+
+
+def test_a_config_of_another_version_is_named(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "run", {"red": "sleep", "extra": 1}, "train")
+    assert run.parse_config(SimConfig, without="extra") == SimConfig(red="sleep")
+    with pytest.raises(CheckpointError, match=r"config\.json: not .*: extra: no such option"):
+        run.parse_config(SimConfig, without="other")
 
 
 def test_paths_lie_in_the_folder(tmp_path: Path) -> None:

@@ -3,14 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from standing_orders.errors import CheckpointError
+from standing_orders.errors import CheckpointError, ConfigError
 from standing_orders.runs.files import TEMPORARY_PREFIX, write_atomically, writing
 from standing_orders.runs.lock import LOCK_NAME, RunLock
 from standing_orders.runs.plain import decode, encode
 from standing_orders.runs.versions import software_versions
 
+if TYPE_CHECKING:
+    from standing_orders.config import Config
+
+Model = TypeVar("Model", bound="Config")
 FORMAT = 1  # of run folders
 _MARK, _CONFIG, _VERSIONS = "run.json", "config.json", "versions.json"
 
@@ -81,6 +85,24 @@ class RunFolder:
         if mark.get("kind") != kind:
             raise CheckpointError(f"{path}: a run of kind {mark.get('kind')!r}: must be {kind!r}")
         return cls(path, kind, _read_object(path / _CONFIG))
+
+    def parse_config(self, model: type[Model], *, without: str) -> Model:
+        """The config as the model that it was made from.
+
+        Args:
+            model: of the config.
+            without: what the folder's config holds besides the model's own values.
+
+        Raises:
+            CheckpointError: it does not fit the model, such as one of an older version.
+        """
+        values = {name: value for name, value in self.config.items() if name != without}
+        try:
+            return model(**values)
+        except ConfigError as err:
+            raise CheckpointError(
+                f"{self.path / _CONFIG}: not a config of this version: {err}"
+            ) from err
 
     def lock(self) -> RunLock:
         """Give the lock that whoever writes into the folder must hold."""
