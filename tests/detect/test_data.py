@@ -233,7 +233,7 @@ def test_missing_and_infinite_numbers_are_handled_or_refused(tmp_path: Path) -> 
 
 
 def test_without_files_the_synthetic_stream_is_made() -> None:
-    assert load(DataConfig()).name == "synthetic"
+    assert load(DataConfig()).name == DataConfig().data_name == "synthetic"
 
 
 def test_a_stream_needs_no_label_and_keeps_every_event(file: Path) -> None:
@@ -252,6 +252,7 @@ def constant_label(value: int) -> pa.Table:
         ({"label": "class"}, ConfigError, "label: no column 'class'; there are id, size, proto"),
         ({"ignore": ("sise",)}, ConfigError, "ignore: no column 'sise'; there are id"),
         ({"label": "user"}, DataError, "'user' is not binary: it has 60 values"),
+        ({"numeric": ("user",), "categorical": ("user",)}, ConfigError, "'user' cannot be both"),
         ({"split": "time"}, ConfigError, "split = 'time': name the column to split by"),
         ({"time": "proto"}, ConfigError, "time: column 'proto' holds text such as 'tcp'"),
         ({"session": "user", "trace": "proto"}, ConfigError, "session, trace: either"),
@@ -300,6 +301,11 @@ def test_test_data_with_other_columns_are_named(tmp_path: Path, file: Path) -> N
     test = save(make_table().drop_columns(["label"]), tmp_path / "bare.csv")
     with pytest.raises(DataError, match=r"bare\.csv: other columns than \S*events\.csv: label"):
         load_file(file, test_data=(test,))
+
+
+def test_a_file_that_is_named_twice_is_refused(file: Path) -> None:
+    with pytest.raises(ConfigError, match=r"data, test_data: \S*events\.csv is named twice"):
+        load_file(file, test_data=(file,))
 
 
 def test_options_about_files_need_files(file: Path) -> None:

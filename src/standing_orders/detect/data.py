@@ -9,6 +9,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from standing_orders.detect.adapters import adapter_of, fill_options, find_files
+from standing_orders.detect.checks import check_columns, check_no_files, check_options
 from standing_orders.detect.columns import (
     Column,
     NumericColumn,
@@ -72,7 +73,7 @@ def load(config: DataConfig) -> DataSet:
         'sessions'
     """
     if not config.data:
-        _check_no_files(config)
+        check_no_files(config)
         return make_sessions(config.data_seed, pieces=config.pieces)
     source = _read_source(config)
     try:
@@ -110,7 +111,7 @@ def load_stream(config: DataConfig) -> Events:
 
 def _read_source(config: DataConfig) -> _Source:
     config = fill_options(config)
-    _check_options(config)
+    check_options(config)
     adapter = adapter_of(config)
     tables = [
         read_tables(
@@ -127,7 +128,7 @@ def _read_source(config: DataConfig) -> _Source:
         tables = [adapter.prepare(table) for table in tables]
     is_test = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables]) == 1
     table = join_tables(tables, [paths[0] for paths in (config.data, config.test_data) if paths])
-    _check_columns(config, table)
+    check_columns(config, table)
     if config.label:
         attacks, names = read_labels(
             table,
@@ -152,41 +153,6 @@ def _read_source(config: DataConfig) -> _Source:
 
 def _names(paths: Sequence[Path]) -> str:
     return ", ".join(map(str, paths[:3])) + (", ..." if len(paths) > 3 else "")
-
-
-def _check_no_files(config: DataConfig) -> None:
-    """Without files, options about them are a mistake: the files were forgotten."""
-    fields = DataConfig.model_fields.items()
-    told = [name for name, field in fields if getattr(config, name) != field.default]
-    if about_files := [name for name in told if name not in {"data_seed", "pieces"}]:
-        raise ConfigError(f"{', '.join(about_files)}: no files to read: name them with --data")
-
-
-def _check_options(config: DataConfig) -> None:
-    if config.shares[0] <= 0:
-        raise ConfigError("validation_share, test_share: together they leave nothing to train on")
-    if config.label is None and adapter_of(config).has_labels:
-        raise ConfigError("label: name the column that says what is a threat, with --label")
-    if config.session and config.trace:
-        raise ConfigError("session, trace: either a row is an event or it is a whole trace")
-    for method, column in (("time", config.time), ("group", config.group)):
-        if config.split == method and column is None:
-            raise ConfigError(f"split = {method!r}: name the column to split by with --{method}")
-
-
-def _check_columns(config: DataConfig, table: pa.Table) -> None:
-    """Every column that an option names is there."""
-    named = {
-        name: (value,) if isinstance(value, str) else value
-        for name in ("label", "attack", "session", "trace", "time", "group")
-        if (value := getattr(config, name)) is not None
-    }
-    named |= {name: getattr(config, name) for name in ("ignore", "numeric", "categorical")}
-    for option, columns in named.items():
-        for column in columns:
-            if column not in table.column_names:
-                there = ", ".join(table.column_names[:60])
-                raise ConfigError(f"{option}: no column {column!r}; there are {there}")
 
 
 def _group(
@@ -381,10 +347,9 @@ def _encode(
     )
     if config.sampling == "weighted":
         train = weigh_sessions(train, rng)
-    name = config.format if config.format != "table" else config.data[0].name
     is_sessions = config.session is not None or config.trace is not None
     return DataSet(
-        name=name,
+        name=config.data_name,
         task="sessions" if is_sessions else "records",
         train=train,
         validation=validation,

@@ -150,6 +150,13 @@ class DataConfig(Config):
         return (1 - self.validation_share - self.test_share, self.validation_share, self.test_share)
 
     @property
+    def data_name(self) -> str:
+        """What the events are called in tables and run folders."""
+        if not self.data:
+            return "synthetic"
+        return self.data[0].name if self.format == "table" else self.format
+
+    @property
     def split_method(self) -> Literal["stratified", "time", "group"]:
         """The split, with `auto` decided."""
         if self.split != "auto":
