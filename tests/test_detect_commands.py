@@ -204,6 +204,42 @@ def test_a_bad_file_is_named(
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--run", "{trained}"), 3, "holds a run"),
+        (("--run", "{log}"), 3, "cannot be written"),
+        (("--rules.own", "odd: threat"), 2, "names no signal that depends on"),
+        (("--rules.mode", "shield", "--rules.enforce", "answered"), 2, "cannot hold for it"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_before_the_long_work(
+    words: tuple[str, ...],
+    code: int,
+    message: str,
+    log: Path,
+    trained: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("standing_orders.detect.probe.probe", stop)
+    given = [word.format(log=log, trained=trained) for word in words]
+    start = ("detect", "train", "--data", str(log), "--label", "label")
+    assert run(*start, "--run", str(tmp_path / "run"), *given) == code
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_wrong_rules_are_refused_before_anything_is_compared(
+    log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr("standing_orders.detect.contest.record_baselines")
+    words = ("detect", "compare", "--data", str(log), "--label", "label")
+    assert run(*words, "--rules.own", "odd: threat") == 2
+    assert "names no signal that depends on" in capsys.readouterr().err
+
+
 def test_evaluating_something_that_is_no_run_exits_3(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

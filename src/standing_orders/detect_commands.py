@@ -10,6 +10,7 @@ from pydantic import Field
 from standing_orders.command import Command, resumable, tell
 from standing_orders.detect.settings import DetectConfig, check_team
 from standing_orders.errors import ConfigError, DataError
+from standing_orders.runs.folder import check_unused
 
 _PRESET = "Preset (TOML), such as configs/detect.toml; flags come before it."
 _QUICK = {"iterations": 5, "steps": 512}
@@ -46,8 +47,9 @@ class TrainTeam(Command, DetectConfig):
                 trainer = resume(folder, on_update=on_update, report=tell)
         else:
             config = self.part(DetectConfig)
+            folder = self.run_folder or Path("runs") / f"detect-{self.data_name}-{self.seed}"
+            check_unused(folder)
             data = self._look(config)
-            folder = self.run_folder or Path("runs") / f"detect-{data.name}-{self.seed}"
             with resumable("detect train", folder), watch_team(folder) as on_update:
                 trainer = train(config, folder, data=data, on_update=on_update, report=tell)
         print(f"{trainer.progress.stopped} after {trainer.progress.updates} updates: {folder}")
@@ -63,6 +65,7 @@ class TrainTeam(Command, DetectConfig):
         """
         from standing_orders.detect.costs import describe_records
         from standing_orders.detect.data import load
+        from standing_orders.detect.enforcement import RuleBook
         from standing_orders.detect.probe import probe
         from standing_orders.detect.session_costs import describe_sessions, session_context
         from standing_orders.detect_tables import print_data, print_earnings
@@ -70,7 +73,7 @@ class TrainTeam(Command, DetectConfig):
         check_team(config.team)
         data = load(config.data_config())
         print_data(data)
-        config.rules.rules(data.task)
+        RuleBook(config.rules.rules(data.task))  # wrong rules are refused before the long work
         found = probe(data, config.seed)
         print(found.explain())
         if not (found.is_learnable or self.force):

@@ -87,6 +87,9 @@ def train_team(config: DetectConfig, data: DataSet) -> Team:
 def _contestants(
     config: DetectConfig, data: DataSet, on_step: OnStep
 ) -> Iterator[tuple[str, Fitted, DetectConfig | None]]:
+    teams = teams_of(config)
+    for own in teams.values():
+        RuleBook(own.rules.rules(data.task))  # wrong rules are refused before the long work
     if data.task == "records":
         baselines = record_baselines(config.costs.table())
     else:
@@ -94,7 +97,7 @@ def _contestants(
     for name, fit in baselines.items():
         on_step(name)
         yield name, fit(data.train, data.validation, config.seed), None
-    for name, own in teams_of(config).items():
+    for name, own in teams.items():
         on_step(name)
         team = train_team(own, data)
         yield name, team, own

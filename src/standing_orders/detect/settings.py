@@ -171,7 +171,8 @@ class RulesConfig(Config):
         """The rules themselves.
 
         Raises:
-            ConfigError: a rule of your own has no proper name, or `enforce` names none of them.
+            ConfigError: a rule of your own has no proper name, or `enforce` names none of them or
+                one that the mode does not suit.
         """
         from standing_orders.detect.enforcement import RuleConfig, default_rules  # noqa: PLC0415
 
@@ -188,12 +189,16 @@ class RulesConfig(Config):
             except ConfigError as err:
                 raise ConfigError(f"rules.own = {text!r}: {err}") from err
             rules.append(rule)
-        names = [rule.name for rule in rules]
+        modes = {rule.name: rule.mode for rule in rules}
         for name in self.enforce:
-            if name not in names:
-                known = ", ".join(names) or "none"
+            if name not in modes:
+                known = ", ".join(modes) or "none"
                 raise ConfigError(f"rules.enforce = {name!r}: there is no such rule; there are: "
                                   f"{known}")  # fmt: skip
+            if modes[name] != self.mode:
+                raise ConfigError(f"rules.enforce = {name!r}: rules.mode = {self.mode!r} cannot "
+                                  "hold for it: which events are threats is not known when the "
+                                  "decision is made")  # fmt: skip
         prices = {
             name: getattr(self, name) for name in ("price", "target", "price_rate", "max_price")
         }

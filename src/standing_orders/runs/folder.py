@@ -53,8 +53,8 @@ class RunFolder:
         """
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)
-            path = path.resolve()
-            _check_unused(path)
+        path = path.resolve()
+        check_unused(path)
         files = {
             _CONFIG: dict(config),
             _VERSIONS: software_versions(),
@@ -62,7 +62,7 @@ class RunFolder:
         }
         content = {name: encode(value, name, indent=2) + b"\n" for name, value in files.items()}
         with RunLock(path):
-            _check_unused(path)  # again: another process may have been faster
+            check_unused(path)  # again: another process may have been faster
             for name, data in content.items():
                 write_atomically(path / name, data)
         return cls.open(path, kind=kind)
@@ -142,8 +142,14 @@ def is_run(path: Path) -> bool:
     return (path / _MARK).is_file()
 
 
-def _check_unused(path: Path) -> None:
-    names = {entry.name for entry in path.iterdir()}
+def check_unused(path: Path) -> None:
+    """Refuse a place where no run can begin; for use before long work.
+
+    Raises:
+        CheckpointError: it is no folder, or one that holds a run or other things.
+    """
+    with writing(path):
+        names = {entry.name for entry in path.iterdir()} if path.exists() else set()
     names = {name for name in names if not name.startswith(TEMPORARY_PREFIX)}
     if _MARK in names:
         raise CheckpointError(f"{path}: holds a run: go on with --resume or choose another folder")
