@@ -210,7 +210,7 @@ def test_a_bad_file_is_named(
         (("--run", "{trained}"), 3, "holds a run"),
         (("--run", "{log}"), 3, "cannot be written"),
         (("--rules.own", "odd: threat"), 2, "names no signal that depends on"),
-        (("--rules.mode", "shield", "--rules.enforce", "answered"), 2, "cannot hold for it"),
+        (("--rules.mode", "shield", "--rules.enforce", "answered"), 2, "cannot be a shield"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_before_the_long_work(

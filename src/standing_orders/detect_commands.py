@@ -8,7 +8,7 @@ import tyro
 from pydantic import Field
 
 from standing_orders.command import Command, resumable, tell
-from standing_orders.detect.settings import DetectConfig, check_team
+from standing_orders.detect.settings import DetectConfig, check_together
 from standing_orders.errors import ConfigError, DataError
 from standing_orders.runs.folder import check_unused
 
@@ -70,7 +70,7 @@ class TrainTeam(Command, DetectConfig):
         from standing_orders.detect.session_costs import describe_sessions, session_context
         from standing_orders.detect_tables import print_data, print_earnings
 
-        check_team(config.team)
+        check_together(config)
         data = load(config.data_config())
         print_data(data)
         RuleBook(config.rules.rules(data.task))  # wrong rules are refused before the long work
@@ -152,7 +152,7 @@ class CompareTeam(Command, DetectConfig):
         from standing_orders.detect_tables import print_contest, watch_steps
 
         config = self.part(DetectConfig)
-        check_team(config.team)
+        check_together(config)
         if self.quick:
             config = config.model_copy(update={"learn": config.learn.model_copy(update=_QUICK)})
         with watch_steps() as on_step:

@@ -89,7 +89,9 @@ def test_a_shield_breaks_none_of_its_rules(task: str) -> None:
     rng = np.random.default_rng(0)
     chances = [0.4, 0.2, 0.2, 0.2] if task == "records" else [0.5, 0.48, 0.01, 0.01]
     proposed = rng.choice(4, size=data.test.num_events, p=chances)
-    actions, counts = apply_shield(book, proposed, np.zeros(len(proposed)), data.test)
+    actions, counts = apply_shield(
+        book, proposed, np.zeros(len(proposed)), data.test.starts, data.task
+    )
     assert counts["replaced"] > 0
     assert counts["unavoidable"] == 0
     before = assess_rules(proposed, np.zeros(len(proposed)), data, config)

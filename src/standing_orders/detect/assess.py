@@ -11,16 +11,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from standing_orders.detect.actions import ALLOW, BLOCK
+from standing_orders.detect.actions import ALLOW
 from standing_orders.detect.classifiers import Fitted
 from standing_orders.detect.decisions import (
     Decisions,
+    apply_shield,
     as_streams,
     cast_votes,
     decide_all,
     suspicion_of,
 )
-from standing_orders.detect.enforcement import RuleBook, Shield
+from standing_orders.detect.enforcement import RuleBook
 from standing_orders.detect.events import DataSet, Events
 from standing_orders.detect.foresight import Lesson, explained, make_lesson
 from standing_orders.detect.game import Game, make_game, play
@@ -106,11 +107,13 @@ class Team:
     ) -> Decisions:
         """The outcome of ballots, after the shield."""
         outcome = decide_all(votes, probs, self._config.team)
-        if self._shields is None or not self._shields.rules_of("shield"):
+        if self._shields is None:
             return outcome
+        is_records = events.num_sessions == events.num_events
         actions, self.shielded = apply_shield(
-            self._shields, outcome.actions, suspicion_of(probs), events
-        )
+            self._shields, outcome.actions, suspicion_of(probs), events.starts,
+            "records" if is_records else "sessions",
+        )  # fmt: skip
         return Decisions(actions, outcome.has_quorum)
 
 
@@ -118,31 +121,6 @@ def _chunks(events: Events) -> Iterable[NDArray[np.int64]]:
     """Numbers of the sessions that are judged together."""
     part = events.starts[1:] // EVENTS_AT_ONCE
     return np.split(np.arange(events.num_sessions), np.flatnonzero(np.diff(part)) + 1)
-
-
-def apply_shield(
-    book: RuleBook,
-    proposed: NDArray[np.int64],  # (num_events,)
-    suspicion: NDArray[np.float64],  # (num_events,)
-    events: Events,
-) -> tuple[NDArray[np.int64], dict[str, Any]]:
-    """Replace decisions that would break a shield's rule, one event after the other.
-
-    Returns:
-        The decisions, and what the shield did. Events after the end of a session are left out.
-    """
-    shield, actions = Shield(book, num_streams=1), proposed.copy()
-    is_records = events.num_sessions == events.num_events
-    over = np.ones(1, dtype=np.bool_)
-    for first, end in itertools.pairwise(events.starts):
-        for index in range(first, end):
-            doubt = suspicion[index : index + 1]
-            actions[index] = shield.apply(actions[index : index + 1], suspicion=doubt).actions[0]
-            if not is_records and actions[index] >= BLOCK:  # the session has ended
-                break
-        if not is_records:
-            shield.end(is_last=over)
-    return actions, shield.to_json()
 
 
 def record_figures(metrics: RecordMetrics) -> Figures:

@@ -1,12 +1,14 @@
 """From the agents' probabilities to ballots, and from ballots to what the team does."""
 
+import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.detect.actions import ALLOW
-from standing_orders.detect.enforcement import Streams
+from standing_orders.detect.actions import ALLOW, BLOCK
+from standing_orders.detect.enforcement import RuleBook, Shield, Streams
 from standing_orders.detect.events import Task
 from standing_orders.detect.game import Game, play
 from standing_orders.detect.settings import TeamConfig
@@ -75,3 +77,31 @@ def as_streams(
     is_last = np.zeros(shape, dtype=np.bool_)
     is_last[game.starts[1:] - 1] = True
     return Streams(actions, threat, is_valid=is_open, is_last=is_last, suspicion=suspicion)
+
+
+def apply_shield(
+    book: RuleBook,
+    proposed: NDArray[np.int64],  # (rows,)
+    suspicion: NDArray[np.float64],  # (rows,)
+    starts: NDArray[np.int64],  # (num_sessions + 1,)
+    task: Task,
+) -> tuple[NDArray[np.int64], dict[str, Any] | None]:
+    """Replace decisions that would break a shield's rule, one event after the other.
+
+    Returns:
+        The decisions, and what the shield did; None if no rule is one. Events after the end of a
+        session are left out.
+    """
+    if not book.rules_of("shield"):
+        return proposed, None
+    shield, actions = Shield(book, num_streams=1), proposed.copy()
+    over = np.ones(1, dtype=np.bool_)
+    for first, end in itertools.pairwise(starts):
+        for index in range(first, end):
+            doubt = suspicion[index : index + 1]
+            actions[index] = shield.apply(actions[index : index + 1], suspicion=doubt).actions[0]
+            if task == "sessions" and actions[index] >= BLOCK:  # the session has ended
+                break
+        if task == "sessions":
+            shield.end(is_last=over)
+    return actions, shield.to_json()

@@ -3,7 +3,7 @@
 Imports nothing heavy, so that the command line can show its flags at once.
 """
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import Field, PositiveInt
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from standing_orders.detect.enforcement import RuleConfig
 
 Task = Literal["records", "sessions"]
+Mode = Literal["watch", "fine", "lagrange", "shield"]
 MAX_AGENTS = 64
 MAX_REACH = 10_000  # events that a rule may look back or ahead
 
@@ -135,14 +136,16 @@ class LearnConfig(Config):
 class RulesConfig(Config):
     """What the team is held to: the default rules, your own, or both."""
 
-    mode: Literal["watch", "fine", "lagrange", "shield"] = Field(
+    mode: Mode = Field(
         "watch",
         description="watch: log violations and margins. fine: a violation costs `price` reward. "
         "lagrange: the price is learned until the target is kept. shield: the team's decision is "
         "replaced if it would break the rule for certain.",
     )
     enforce: tuple[str, ...] = Field(
-        (), description="Names of the rules that the mode holds for, the others are watched; all."
+        (),
+        description="Rules that the mode holds for, by name, or NAME=MODE for another mode, as in "
+        "'detection=lagrange blocking=shield'; the others are watched. All if left out.",
     )
     defaults: bool = Field(
         True,
@@ -171,8 +174,8 @@ class RulesConfig(Config):
         """The rules themselves.
 
         Raises:
-            ConfigError: a rule of your own has no proper name, or `enforce` names none of them or
-                one that the mode does not suit.
+            ConfigError: a rule of your own has no proper name, or `enforce` names no rule or no
+                mode.
         """
         from standing_orders.detect.enforcement import RuleConfig, default_rules  # noqa: PLC0415
 
@@ -189,25 +192,30 @@ class RulesConfig(Config):
             except ConfigError as err:
                 raise ConfigError(f"rules.own = {text!r}: {err}") from err
             rules.append(rule)
-        modes = {rule.name: rule.mode for rule in rules}
-        for name in self.enforce:
-            if name not in modes:
-                known = ", ".join(modes) or "none"
-                raise ConfigError(f"rules.enforce = {name!r}: there is no such rule; there are: "
-                                  f"{known}")  # fmt: skip
-            if modes[name] != self.mode:
-                raise ConfigError(f"rules.enforce = {name!r}: rules.mode = {self.mode!r} cannot "
-                                  "hold for it: which events are threats is not known when the "
-                                  "decision is made")  # fmt: skip
         prices = {
             name: getattr(self, name) for name in ("price", "target", "price_rate", "max_price")
         }
+        modes = self._enforced([rule.name for rule in rules])
         return tuple(
-            rule.model_copy(update=prices)
-            if not self.enforce or rule.name in self.enforce
-            else rule.model_copy(update=prices | {"mode": "watch"})
+            rule.model_copy(update=prices | {"mode": modes.get(rule.name, "watch")})
+            if self.enforce
+            else rule.model_copy(update=prices)
             for rule in rules
         )
+
+    def _enforced(self, names: list[str]) -> dict[str, str]:
+        """Modes of the rules that `enforce` names."""
+        modes = {}
+        for text in self.enforce:
+            name, equals, mode = text.partition("=")
+            if name not in names:
+                raise ConfigError(f"rules.enforce = {text!r}: there is no such rule; there are: "
+                                  f"{', '.join(names) or 'none'}")  # fmt: skip
+            modes[name] = mode if equals else self.mode
+            if modes[name] not in get_args(Mode):
+                raise ConfigError(f"rules.enforce = {text!r}: {mode!r}: must be one of "
+                                  f"{', '.join(get_args(Mode))}")  # fmt: skip
+        return modes
 
 
 class DetectConfig(DataConfig):
@@ -242,6 +250,28 @@ class DetectConfig(DataConfig):
     def data_config(self) -> DataConfig:
         """What to read, alone."""
         return DataConfig(**{name: getattr(self, name) for name in DataConfig.model_fields})
+
+
+def check_together(config: DetectConfig) -> None:
+    """Refuse a team that cannot vote, and options that would do nothing.
+
+    Raises:
+        VotingError, ConfigError: see `check_team`; or an option needs another one.
+    """
+    check_team(config.team)
+    if config.learn.gradient == "sampled":
+        return
+    needing = {
+        "learn.credit = 'vote'": config.learn.credit == "vote",
+        "learn.returns = 'running'": config.learn.returns == "running",
+        "team.critic = 'shared'": config.team.critic == "shared",
+    }
+    for option, is_set in needing.items():
+        if is_set:
+            raise ConfigError(
+                f"{option}: needs learn.gradient = 'sampled'; the expected gradient draws no "
+                "action and has no critic"
+            )
 
 
 def check_team(config: TeamConfig) -> None:

@@ -12,19 +12,18 @@ import difflib
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
 from standing_orders.config import Config
 from standing_orders.detect.enforcement.signals import SIGNALS
 from standing_orders.detect.enforcement.streams import Scope
-from standing_orders.detect.settings import MAX_REACH
+from standing_orders.detect.settings import MAX_REACH, Mode
 from standing_orders.errors import ConfigError
 from standing_orders.rules.stl import Formula, history, horizon, parse, syntax
 from standing_orders.rules.stl import signals as names_of
 
-Mode = Literal["watch", "fine", "lagrange", "shield"]
 _CONTEXT = 60  # characters of a long formula shown on either side of the caret
 
 
