@@ -331,3 +331,8 @@ def test_every_option_is_a_flag_with_a_description() -> None:
 def test_help_says_why_weighted_sampling_hurts() -> None:
     description = DataConfig.model_fields["sampling"].description
     assert description is not None and "hurts" in description
+
+
+@pytest.mark.parametrize("spelling", ["\t", "\\t", "tab"])
+def test_a_tab_can_be_spelled_out(spelling: str) -> None:
+    assert DataConfig(separator=spelling).separator == "\t"

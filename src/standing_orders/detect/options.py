@@ -1,13 +1,18 @@
 """What to read, what the label is and how to split: one flat model, so that it makes good flags."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from standing_orders.config import Config
 
 Format = Literal["table", "nsl-kdd", "unsw-nb15", "unsw-nb15-stream", "adfa-ld", "darpa-trace-e5"]
+
+
+def _spelled_out(separator: object) -> object:
+    """A tab that a command line can hold."""
+    return "\t" if separator in ("tab", "\\t") else separator
 
 
 class DataConfig(Config):
@@ -128,8 +133,11 @@ class DataConfig(Config):
         "hurts: the policy learns to expect ten times the threats there are, its probabilities no "
         "longer fit any threshold on costs, and false alarms multiply.",
     )
-    separator: str = Field(
-        ",", min_length=1, max_length=1, description="What stands between the fields of a CSV."
+    separator: Annotated[str, BeforeValidator(_spelled_out)] = Field(
+        ",",
+        min_length=1,
+        max_length=1,
+        description="What stands between the fields of a CSV; a tab is also `tab` or `\\t`.",
     )
     header: tuple[str, ...] = Field(
         (), description="Column names of a CSV whose first line is data already."
