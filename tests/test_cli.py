@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from standing_orders.cli import main
+from standing_orders.cli import INTERRUPTED, main
 from standing_orders.version import VERSION
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -34,7 +34,9 @@ def test_help_loads_nothing_heavy() -> None:
     assert "evaluate" in result.stdout
 
 
-@pytest.mark.parametrize("command", ["search", "train", "evaluate", "play", "parity", "bench"])
+@pytest.mark.parametrize(
+    "command", ["search", "train", "evaluate", "play", "parity", "bench", "detect"]
+)
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command, "--help") == 0
     assert f"standing-orders {command}" in capsys.readouterr().out
@@ -103,6 +105,43 @@ def test_bad_input_is_named_and_exits_2(
     captured = capsys.readouterr()
     assert message in captured.err + captured.out
     assert "Traceback" not in captured.err
+
+
+@pytest.mark.parametrize(
+    ("words", "complaints"),
+    [
+        (("train", "--ppo.epochs", "0"), ("ppo.epochs = 0",)),
+        (("search", "--base.episodes", "-1", "--seed", "-1"), ("seed = -1", "base.episodes = -1")),
+        (("detect", "train", "--learn.steps", "0", "--learn.epochs", "0"),
+         ("learn.steps = 0", "learn.epochs = 0")),
+        (("detect", "compare", "--costs.team", "nan"), ("costs.team = nan",)),
+        (("detect", "evaluate", "runs/none", "--messages", "-1"), ("messages = -1",)),
+    ],
+)  # fmt: skip
+def test_a_bad_value_is_named_as_in_the_config(
+    words: tuple[str, ...], complaints: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*words) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: ")
+    assert [complaint.split(": ")[0] for complaint in err[7:].split("; ")] == [*complaints]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("detect", "train", "--learn.iterations", "abc"), "--learn.iterations"),
+        (("detect", "train", "--learn.iteration", "3"), "--learn.iteration, 3"),
+        (("detect", "compare", "--team.vote", "luck"), "'--team.vote'"),
+    ],
+)
+def test_a_bad_flag_is_named_as_it_was_typed(
+    words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*words) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert "__" not in err
 
 
 def test_parity_of_equal_recordings_exits_0(
@@ -271,6 +310,33 @@ def test_resume_of_something_that_is_no_run_exits_3(
 ) -> None:
     assert run("train", "--resume", "--run", str(tmp_path)) == 3
     assert "not a run" in capsys.readouterr().err
+
+
+def stop(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("command", ["train", "search"])
+def test_a_run_that_is_stopped_says_how_to_go_on(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("standing_orders.learn.trainer.Trainer.step", stop)
+    folder = tmp_path / "my run"
+    for more in ((), ("--resume",)):
+        assert run(command, "--run", str(folder), *more) == INTERRUPTED
+        hint = f"stopped; to go on: standing-orders {command} --resume --run '{folder}'\n"
+        assert capsys.readouterr().err.endswith(hint)
+
+
+def test_a_command_that_is_stopped_before_its_run_begins_only_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("standing_orders.learn.run.Trainer", stop)
+    assert run("train", "--run", str(tmp_path / "run")) == INTERRUPTED
+    assert capsys.readouterr().err == "interrupted\n"
 
 
 def test_all_orders_are_told_to_a_policy_for_any_order(

@@ -1,12 +1,14 @@
 """The detection commands, end to end on small data, and what they say about bad input."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.test_cli import CONFIGS, run
+from standing_orders.cli import INTERRUPTED
+from tests.test_cli import CONFIGS, run, stop
 
 SMALL = ("--learn.iterations", "3", "--learn.steps", "200", "--team.hidden", "8")
 
@@ -71,6 +73,16 @@ def test_evaluate_prints_every_figure(trained: Path, capsys: pytest.CaptureFixtu
     assert silent[-1]["figures"]["no_quorum"]["mean"] == 1.0
     assert found["figures"]["prevalence"] == pytest.approx(0.2, abs=0.07)
     assert found["figures"]["interval"]["low"] <= found["figures"]["f1"]
+
+
+def test_too_few_agents_to_agree_by_messages_are_refused_before_the_work(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("detect", "train", "--data", str(log), "--label", "label", "--team.agents", "3")
+    assert run(*words, "--run", str(tmp_path / "run"), *SMALL) == 0
+    monkeypatch.delattr("standing_orders.detect.report.load_team")
+    assert run("detect", "evaluate", str(tmp_path / "run"), "--messages", "5") == 2
+    assert "n >= 3f + 1 = 4" in capsys.readouterr().err
 
 
 def test_resume_of_a_finished_run(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,6 +165,12 @@ def test_a_label_that_cannot_be_learned_stops_the_command_unless_forced(
         (("--label", "label", "--rules.own", "odd: colour -> flagged"), 2, "no signal is called"),
         (("--label", "label", "--rules.own", "odd: always ("), 2, "odd"),
         (("--label", "label", "--rules.own", "sure: flagged or not flagged"), 2, "sure"),
+        (
+            ("--label", "label", "--rules.own", "bad name!: always flagged"),
+            2,
+            "rules.own = 'bad name!: always flagged': name = 'bad name!': a name is a letter and",
+        ),
+        (("--label", "label", "--rules.window", "20000"), 2, "rules.window = 20000"),
         (("--label", "label", "--learn.learning-rate", "-1"), 2, "learning_rate = -1"),
         (("--label", "label", "--costs.preset", "mine"), 2, "mine"),
         (("--label", "port"), 3, "port"),
@@ -196,11 +214,58 @@ def test_a_bad_file_is_named(
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--run", "{trained}"), 3, "holds a run"),
+        (("--run", "{log}"), 3, "cannot be written"),
+        (("--rules.own", "odd: threat"), 2, "names no signal that depends on"),
+        (("--rules.mode", "shield", "--rules.enforce", "answered"), 2, "cannot be a shield"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_before_the_long_work(
+    words: tuple[str, ...],
+    code: int,
+    message: str,
+    log: Path,
+    trained: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("standing_orders.detect.probe.probe", stop)
+    given = [word.format(log=log, trained=trained) for word in words]
+    start = ("detect", "train", "--data", str(log), "--label", "label")
+    assert run(*start, "--run", str(tmp_path / "run"), *given) == code
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_wrong_rules_are_refused_before_anything_is_compared(
+    log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr("standing_orders.detect.contest.record_baselines")
+    words = ("detect", "compare", "--data", str(log), "--label", "label")
+    assert run(*words, "--rules.own", "odd: threat") == 2
+    assert "names no signal that depends on" in capsys.readouterr().err
+
+
 def test_evaluating_something_that_is_no_run_exits_3(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("detect", "evaluate", str(tmp_path)) == 3
     assert "not a run" in capsys.readouterr().err
+
+
+def test_a_run_of_another_version_is_named(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(trained, tmp_path / "old")
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace('"agents"', '"members"'))
+    for words in (("evaluate", str(folder)), ("train", "--resume", "--run", str(folder))):
+        assert run("detect", *words) == 3
+        assert f"{config}: not a config of this version: team.members" in capsys.readouterr().err
 
 
 def test_a_run_can_be_used_from_another_folder(
@@ -233,6 +298,17 @@ def test_labels_that_are_no_text_are_refused(
     pa_parquet.write_table(pa.table({"x": [1.0, 2.0], "label": [[1], [0]]}), path)
     assert run("detect", "train", "--data", str(path), "--label", "label") == 3
     assert "column 'label' holds list" in capsys.readouterr().err
+
+
+def test_training_that_is_stopped_says_how_to_go_on(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("standing_orders.detect.trainer.Trainer.step", stop)
+    words = ("detect", "train", "--run", str(tmp_path / "run"))
+    for more in (("--data", str(log), "--label", "label"), ("--resume",)):
+        assert run(*words, *more) == INTERRUPTED
+        hint = f"to go on: standing-orders detect train --resume --run {tmp_path / 'run'}\n"
+        assert capsys.readouterr().err.endswith(hint)
 
 
 def test_to_resume_takes_the_name_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:

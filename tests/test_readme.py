@@ -83,7 +83,10 @@ def test_script_runs(command: str, tmp_path: Path) -> None:
     assert result.stdout
 
 
-def test_python_examples_run_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_examples_run_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SB3_LOGDIR", str(tmp_path))  # else a folder in /tmp stays
     torch.set_num_threads(1)
     names: dict[str, object] = {}
     for block in blocks("python"):

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -45,7 +47,10 @@ def test_the_true_state_is_in_info_when_asked_for() -> None:
     assert infos[1]["red_access"].tolist()[8] == 2
 
 
-def test_ppo_learns_to_leave_restore_alone_when_nobody_attacks() -> None:
+def test_ppo_learns_to_leave_restore_alone_when_nobody_attacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SB3_LOGDIR", str(tmp_path))  # else a folder in /tmp stays
     torch.set_num_threads(1)  # more of them only wait for each other
     env = Cage2VecEnv(8, SimConfig(red="sleep", horizon=20))
     env.seed(0)

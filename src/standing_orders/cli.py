@@ -3,6 +3,7 @@
 import json
 import sys
 import traceback
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,7 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 from pydantic import Field
 
-from standing_orders.command import Command, Seed, tell
+from standing_orders.command import REGISTRY, Command, Seed, resumable, tell
 from standing_orders.config import (
     GameConfig,
     RuleSet,
@@ -143,7 +144,7 @@ class Train(Command, TrainConfig):
         config = self.part(TrainConfig)
         name = f"{self.order.replace('>', '-')}-{self.red}-{self.seed}"
         folder = self.run_folder or Path("runs") / name
-        with watch_training(folder) as on_update:
+        with resumable("train", folder), watch_training(folder) as on_update:
             if self.resume:
                 trainer = resume(folder, on_update=on_update, report=tell)
             else:
@@ -191,21 +192,17 @@ class Search(Command, SearchConfig):
 
         folder = self.run_folder or Path("runs") / f"search-{self.red}-{self.seed}"
         config = stored_config(folder) if self.resume else self.part(SearchConfig)
-        try:
-            with (
-                open_engine(self.engine, self.address, config.parallel) as engine,
-                watch_search(folder) as watch,
-            ):
-                if self.resume:
-                    state = resume_search(folder, engine=engine, watch=watch, report=tell)
-                else:
-                    state = search(
-                        config, folder, base=self.base_run, engine=engine,
-                        watch=watch, report=tell,
-                    )  # fmt: skip
-        except KeyboardInterrupt:
-            tell(f"stopped; to go on: standing-orders search --resume --run {folder}")
-            return INTERRUPTED
+        with (
+            resumable("search", folder),
+            open_engine(self.engine, self.address, config.parallel) as engine,
+            watch_search(folder) as watch,
+        ):
+            if self.resume:
+                state = resume_search(folder, engine=engine, watch=watch, report=tell)
+            else:
+                state = search(
+                    config, folder, base=self.base_run, engine=engine, watch=watch, report=tell
+                )
         print_search(state, folder)
         return 0
 
@@ -294,7 +291,7 @@ def _commands(presets: dict[str, Any]) -> Any:
         | Annotated[Play, tyro.conf.subcommand("play")]
         | Annotated[Parity, tyro.conf.subcommand("parity")]
         | Annotated[Bench, tyro.conf.subcommand("bench")]
-        | Annotated[detect_commands(presets), tyro.conf.subcommand("detect")]
+        | detect_commands(presets)
     )
 
 
@@ -320,21 +317,22 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"standing-orders {VERSION}")
         return 0
     try:
-        command: Any = tyro.cli(
+        command: Callable[[], Command] = tyro.cli(
             _commands(_presets(words)),
             prog="standing-orders",
             description="Cyber-defence agents that follow orders.",
             args=words,
             config=(tyro.conf.FlagCreatePairsOff,),
+            registry=REGISTRY,
         )
-        return int(command.run())
+        return command().run()
     except StandingOrdersError as err:
         if "--debug" in words:
             traceback.print_exc()
         print(f"error: {err}", file=sys.stderr)
         return err.exit_code
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        tell(str(stop) or "interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()

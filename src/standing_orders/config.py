@@ -52,9 +52,11 @@ def _explain(error: Any) -> str:
     if error["type"] == "extra_forbidden":
         return f"{name}: no such option"
     inner = error.get("ctx", {}).get("error")
-    if isinstance(inner, ConfigError):  # of a model inside this one
-        return f"{name}.{inner}"
-    wanted = str(error["msg"]).replace("Input should be", "must be", 1)
+    if isinstance(inner, ConfigError) and isinstance(inner.__cause__, ValidationError):
+        # Of a model inside this one, which may have several complaints.
+        return "; ".join(f"{name}.{_explain(one)}" for one in inner.__cause__.errors())
+    message = str(error["msg"]).removeprefix("Value error, ")
+    wanted = message.replace("Input should be", "must be", 1)
     return f"{name} = {error['input']!r}: {wanted}"
 
 

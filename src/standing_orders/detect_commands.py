@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import tyro
 from pydantic import Field
 
-from standing_orders.command import Command, tell
-from standing_orders.config import Config
-from standing_orders.detect.settings import DetectConfig, check_team
+from standing_orders.command import Command, resumable, tell
+from standing_orders.detect.settings import DetectConfig, check_together
 from standing_orders.errors import ConfigError, DataError
+from standing_orders.runs.folder import check_unused
 
 _PRESET = "Preset (TOML), such as configs/detect.toml; flags come before it."
 _QUICK = {"iterations": 5, "steps": 512}
@@ -42,14 +42,15 @@ class TrainTeam(Command, DetectConfig):
         if self.resume:
             if self.run_folder is None:
                 raise ConfigError("--resume: name the run folder with --run")
-            with watch_team(self.run_folder) as on_update:
-                trainer = resume(self.run_folder, on_update=on_update, report=tell)
             folder = self.run_folder
+            with resumable("detect train", folder), watch_team(folder) as on_update:
+                trainer = resume(folder, on_update=on_update, report=tell)
         else:
             config = self.part(DetectConfig)
+            folder = self.run_folder or Path("runs") / f"detect-{self.data_name}-{self.seed}"
+            check_unused(folder)
             data = self._look(config)
-            folder = self.run_folder or Path("runs") / f"detect-{data.name}-{self.seed}"
-            with watch_team(folder) as on_update:
+            with resumable("detect train", folder), watch_team(folder) as on_update:
                 trainer = train(config, folder, data=data, on_update=on_update, report=tell)
         print(f"{trainer.progress.stopped} after {trainer.progress.updates} updates: {folder}")
         for sentence in rules_not_kept(Journal(folder / "journal.jsonl").read()):
@@ -64,23 +65,25 @@ class TrainTeam(Command, DetectConfig):
         """
         from standing_orders.detect.costs import describe_records
         from standing_orders.detect.data import load
+        from standing_orders.detect.enforcement import RuleBook
         from standing_orders.detect.probe import probe
         from standing_orders.detect.session_costs import describe_sessions, session_context
         from standing_orders.detect_tables import print_data, print_earnings
 
-        check_team(config.team)
+        check_together(config)
         data = load(config.data_config())
         print_data(data)
-        config.rules.rules(data.task)
+        RuleBook(config.rules.rules(data.task))  # wrong rules are refused before the long work
         found = probe(data, config.seed)
         print(found.explain())
         if not (found.is_learnable or self.force):
             raise DataError("nothing to train on: see above; --force goes on nevertheless")
+        part = data.train if config.sampling == "natural" else data.validation  # as events come
         if data.task == "records":
-            rows = describe_records(config.costs.table(), data.train.prevalence)
-            print_earnings(rows, "record")
+            rows = describe_records(config.costs.table(), part.prevalence)
+            print_earnings(rows, "record (team term left out)")
         else:
-            context = session_context(data.train.is_threat, data.train.starts)
+            context = session_context(part.is_threat, part.starts)
             print_earnings(describe_sessions(config.session_costs, context), "session")
         return data
 
@@ -151,7 +154,7 @@ class CompareTeam(Command, DetectConfig):
         from standing_orders.detect_tables import print_contest, watch_steps
 
         config = self.part(DetectConfig)
-        check_team(config.team)
+        check_together(config)
         if self.quick:
             config = config.model_copy(update={"learn": config.learn.model_copy(update=_QUICK)})
         with watch_steps() as on_step:
@@ -164,7 +167,7 @@ class CompareTeam(Command, DetectConfig):
         return 0
 
 
-def detect_commands(presets: dict[str, Any]) -> type[Config]:
+def detect_commands(presets: dict[str, Any]) -> Any:
     """The command `detect` with its subcommands; `presets` gives the defaults of those with one."""
     commands: Any = (
         Annotated[TrainTeam, tyro.conf.subcommand("train", default=presets["detect train"])]
@@ -172,13 +175,8 @@ def detect_commands(presets: dict[str, Any]) -> type[Config]:
         | Annotated[CompareTeam, tyro.conf.subcommand("compare", default=presets["detect compare"])]
     )
 
-    class Detect(Config):
+    def detect(command: Annotated[commands, tyro.conf.arg(name="", help="What to do.")]) -> Any:
         """The detection team: train, evaluate, compare."""
+        return command
 
-        command: Annotated[commands, tyro.conf.arg(name="", help="What to do.")]
-
-        def run(self) -> int:
-            """Run the subcommand."""
-            return int(self.command.run())
-
-    return Detect
+    return Annotated[Any, tyro.conf.subcommand("detect", constructor=detect)]

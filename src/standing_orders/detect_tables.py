@@ -83,7 +83,7 @@ def print_data(data: DataSet) -> None:
 def print_earnings(rows: Iterable[tuple[str, float]], unit: str) -> None:
     """What simple policies earn, and the optimal thresholds."""
     console = wide_console()
-    console.print(f"mean reward a {unit}:")
+    console.print(f"what would be earned on average a {unit}, and thresholds:")
     for name, value in rows:
         console.print(f"  {name:50} {value:8.3f}")
 

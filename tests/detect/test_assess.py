@@ -117,8 +117,9 @@ def test_a_shield_breaks_none_of_its_rules(task: str) -> None:
     rng = np.random.default_rng(0)
     chances = [0.4, 0.2, 0.2, 0.2] if task == "records" else [0.5, 0.48, 0.01, 0.01]
     proposed = rng.choice(4, size=data.test.num_events, p=chances)
-    shielded, counts = apply_shield(book, proposed[:, None], np.zeros(len(proposed)), data.test)
-    actions = shielded[:, 0]
+    actions, counts = apply_shield(
+        book, proposed, np.zeros(len(proposed)), data.test.starts, data.task
+    )
     assert counts["replaced"] > 0
     assert counts["unavoidable"] == 0
     before = assess_rules(proposed, np.zeros(len(proposed)), data, config)
@@ -136,11 +137,11 @@ def test_many_deciders_under_a_shield_fare_as_each_alone(task: str) -> None:
     rng = np.random.default_rng(0)
     proposed = rng.choice(4, size=(test.num_events, 3), p=[0.5, 0.4, 0.05, 0.05])
     suspicion = rng.random(test.num_events)
-    together, counts = apply_shield(book, proposed, suspicion, test)
-    alone = [apply_shield(book, column[:, None], suspicion, test) for column in proposed.T]
+    together, counts = apply_shield(book, proposed, suspicion, test.starts, data.task)
+    alone = [apply_shield(book, column, suspicion, test.starts, data.task) for column in proposed.T]
     assert counts["replaced"] == sum(one["replaced"] for _, one in alone) > 0
     assert counts["decisions"] == sum(one["decisions"] for _, one in alone)
-    assert np.array_equal(together, np.concatenate([actions for actions, _ in alone], axis=1))
+    assert np.array_equal(together, np.stack([actions for actions, _ in alone], axis=1))
 
 
 def test_votes_with_liars_are_judged_after_the_shield(records: DataSet) -> None:
@@ -210,6 +211,15 @@ def test_a_team_that_is_held_to_its_rules_is_beside_one_that_is_not() -> None:
     teams = teams_of(DetectConfig(rules=RulesConfig(mode="fine")))
     assert teams["team, rules only watched"].rules.mode == "watch"
     assert not [name for name in teams if name.endswith("priced")]
+
+
+def test_a_rule_with_a_mode_of_its_own_holds_for_the_team_alone() -> None:
+    rules = RulesConfig(enforce=("detection=lagrange", "blocking=shield"))
+    teams = teams_of(DetectConfig(rules=rules))
+    assert teams.pop(TEAM).rules == rules
+    assert set(teams) >= {"team, rules only watched", "PPO without rules"}
+    for config in teams.values():
+        assert {rule.mode for rule in config.rules.rules("records")} == {"watch"}
 
 
 def test_each_seed_of_a_contest_has_its_own_split() -> None:

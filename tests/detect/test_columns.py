@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from standing_orders.detect.columns import NumericColumn, WordColumn, parse_columns
-from standing_orders.errors import DataError
+from standing_orders.detect.columns import NumericColumn, WordColumn, parse_columns, read_times
+from standing_orders.errors import ConfigError, DataError
 
 
 def test_types_are_inferred() -> None:
@@ -96,3 +96,51 @@ def test_a_row_number_that_is_told_stays() -> None:
 def test_a_column_told_to_be_numeric_must_have_a_number() -> None:
     with pytest.raises(DataError, match="'word' is told to be numeric"):
         parse_columns(pa.table({"word": ["a", "b", "a"]}), numeric=["word"])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(["1970-01-02T00:00:00Z", None, "1970-01-02 02:00:00.5+02:00"]),
+        pa.array(["1970-01-02", "NaT", "1970-01-02 00:00:00.5"]).dictionary_encode(),
+        pa.array(["86400", "", "86400.5"], pa.large_string()),
+        pa.array([86_400_000, None, 86_400_500], pa.duration("ms")),
+        pa.array([86_400 * 10**9, None, 86_400 * 10**9 + 500_000_001], pa.timestamp("ns", "UTC")),
+        pa.array([86_400.0, None, 86_400.5]),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_times_are_seconds_and_missing_ones_nan(values: pa.Array) -> None:
+    np.testing.assert_allclose(read_times("when", values), [86_400, np.nan, 86_400.5], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(["12:30", "n/a", "12:30:01.5"]),
+        pa.array([45_000_000, None, 45_001_500], pa.time32("ms")),
+        pa.array([45_000 * 10**9, None, 45_001_500 * 10**6], pa.time64("ns")),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_times_of_day_are_seconds_after_midnight(values: pa.Array) -> None:
+    np.testing.assert_allclose(read_times("when", values), [45_000, np.nan, 45_001.5])
+
+
+def test_dates_are_seconds() -> None:
+    for kind in (pa.date32(), pa.date64()):
+        values = pa.array([datetime(1970, 1, 3).date(), None], kind)
+        np.testing.assert_array_equal(read_times("when", values), [2 * 86_400, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("values", "complaint"),
+    [
+        (pa.array(["2024-01-01", "tomorrow"]), "'when' holds text such as 'tomorrow'"),
+        (pa.array([[1]]), "'when' holds list"),
+        (pa.array([(1, 2, 3)], pa.month_day_nano_interval()), "has no order in time"),
+    ],
+)
+def test_what_has_no_order_in_time_is_refused(values: pa.Array, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        read_times("when", values)

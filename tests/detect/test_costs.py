@@ -11,6 +11,7 @@ from standing_orders.detect.costs import (
     CostConfig,
     CostTable,
     best_flag,
+    best_from,
     describe_records,
     expected_rewards,
     optimal_threshold,
@@ -21,7 +22,7 @@ from standing_orders.detect.session_costs import (
     SessionCosts,
     alerted_since_onset,
     describe_sessions,
-    last_chance_threshold,
+    last_chance_thresholds,
     running_count,
     session_context,
     session_rewards,
@@ -61,12 +62,15 @@ def test_published_arithmetic_allow_all_earns_2_cents_and_85_percent_loses_1() -
     """The system this grows from claimed +0.99 for the second."""
     rewards = expected_rewards(PRESETS["published"], 0.089)
     assert rewards["allow-all"] == pytest.approx(0.911 - 0.89)
-    assert rewards["85 % accurate"] == pytest.approx(
+    assert rewards["85 % accurate, by blocks"] == pytest.approx(
         0.089 * (0.85 * 8.5 - 0.15 * 10) + 0.911 * (0.85 * 1 - 0.15 * 9.5)
     )
     assert round(rewards["allow-all"], 2) == 0.02
-    assert round(rewards["85 % accurate"], 2) == -0.01
-    assert rewards["perfect"] == pytest.approx(0.911 + 0.089 * 8.5)
+    assert round(rewards["85 % accurate, by blocks"], 2) == -0.01
+    assert rewards["perfect, by blocks"] == pytest.approx(0.911 + 0.089 * 8.5)
+    assert (
+        rewards["perfect, by alerts"] == pytest.approx(0.911 + 0.089 * 10) == max(rewards.values())
+    )
     assert rewards["block-all"] == pytest.approx(-0.911 * 9.5 + 0.089 * 8.5)
 
 
@@ -75,12 +79,14 @@ def test_expected_rewards_are_what_simulated_policies_earn() -> None:
     is_threat = rng.random(400_000) < 0.089
     is_right = rng.random(len(is_threat)) < 0.85
     table = PRESETS["published-original"]
-    expected = expected_rewards(table, float(is_threat.mean()), accuracies=(0.85,), action=ALERT)
+    expected = expected_rewards(table, float(is_threat.mean()), accuracies=(0.85,))
     policies = {
         "allow-all": np.full(len(is_threat), ALLOW),
         "block-all": np.full(len(is_threat), BLOCK),
-        "perfect": np.where(is_threat, ALERT, ALLOW),
-        "85 % accurate": np.where(is_threat == is_right, ALERT, ALLOW),
+        "perfect, by alerts": np.where(is_threat, ALERT, ALLOW),
+        "85 % accurate, by alerts": np.where(is_threat == is_right, ALERT, ALLOW),
+        "perfect, by blocks": np.where(is_threat, BLOCK, ALLOW),
+        "85 % accurate, by blocks": np.where(is_threat == is_right, BLOCK, ALLOW),
     }
     assert expected.keys() == policies.keys()
     for name, actions in policies.items():
@@ -169,7 +175,8 @@ def test_team_term_is_agreement_plus_twice_accuracy() -> None:
 
 def test_description_of_records_has_rewards_and_both_thresholds() -> None:
     rows = dict(describe_records(PRESETS["published"], 0.089, (0.7,)))
-    assert list(rows)[:4] == ["allow-all", "block-all", "perfect", "70 % accurate"]
+    assert list(rows)[:3] == ["allow-all", "block-all", "perfect, by alerts"]
+    assert "70 % accurate, by blocks" in rows
     assert rows["threshold of alert on P(threat)"] == pytest.approx(9 / 29)
     assert rows["threshold of block on P(threat)"] == pytest.approx(10.5 / 29)
 
@@ -299,15 +306,28 @@ def test_description_of_sessions_by_hand() -> None:
     assert rows["block at once"] == pytest.approx(-(3 + 23) / 2)
     assert rows["perfect"] == 0.0
     assert rows["75 % accurate"] == pytest.approx(-0.25 * (3 + 20.1) / 2)
-    assert rows["threshold of block on P(attack) at the last event"] == pytest.approx(3 / 23.1)
+    assert rows["allow is best from P(attack), at the last event"] == 0.0
 
 
-def test_last_chance_threshold_is_where_block_and_allow_cost_the_same() -> None:
-    prob = last_chance_threshold(COSTS)
-    threat, benign = (stop_rewards(COSTS, context_of(one))[0] for one in "ab")
-    expected = prob * threat + (1 - prob) * benign
-    assert expected[BLOCK] == pytest.approx(expected[ALLOW])
-    assert last_chance_threshold(SessionCosts(delay=0, miss=0, false_block=0)) == 0.0
+def test_last_chance_thresholds_are_those_of_all_actions_together() -> None:
+    costs = SessionCosts()
+    threat, benign = (stop_rewards(costs, context_of(one))[0] for one in "ab")
+    thresholds = last_chance_thresholds(costs)
+    assert [action for action, _ in thresholds] == [ALLOW, ALERT, BLOCK]
+    chances = np.linspace(0, 1, 10_001)[1:-1]
+    best = (chances[:, None] * threat + (1 - chances)[:, None] * benign).argmax(axis=1)
+    starts = [chance for _, chance in thresholds]
+    wanted = np.array([action for action, _ in thresholds])
+    assert (best == wanted[np.searchsorted(starts, chances, side="right") - 1]).all()
+
+
+def test_the_best_action_by_chance_of_a_threat() -> None:
+    published = PRESETS["published"].rewards()
+    assert best_from(published) == [(ALLOW, 0.0), (ALERT, pytest.approx(9 / 29))]
+    free = np.zeros((4, 2))
+    assert best_from(free) == [(ALLOW, 0.0)]
+    through_one_point = np.array([[0, -2.0], [-1, 0], [-2, 2], [-3, 2]])
+    assert best_from(through_one_point) == [(ALLOW, 0.0), (BLOCK, pytest.approx(1 / 3))]
 
 
 def test_running_count_starts_again_with_each_session() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pa_compute
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
@@ -134,6 +135,33 @@ def test_time_splits_by_the_start_of_sessions(tmp_path: Path) -> None:
     assert dataset.validation.features[:, at].max() < dataset.test.features[:, at].min()
 
 
+@pytest.mark.parametrize("kind", ["text", "time of day", "duration"])
+def test_a_file_of_either_kind_is_ordered_by_its_times(tmp_path: Path, kind: str) -> None:
+    table = make_table()
+    plain = load_file(save(table, tmp_path / "plain.parquet"), time="when")
+    stamps = pa.array(table["when"].to_numpy().astype(np.int64))
+    times = {
+        "text": pa_compute.strftime(stamps.cast(pa.timestamp("s")), "%Y-%m-%dT%H:%M:%SZ"),
+        "time of day": stamps.cast(pa.int32()).cast(pa.time32("s")),
+        "duration": stamps.cast(pa.duration("s")),
+    }[kind]
+    moved = table.set_column(5, "when", times)
+    suffixes = (".parquet",) if kind == "duration" else (".parquet", ".csv")  # CSV has none
+    for suffix in suffixes:
+        dataset = load_file(save(moved, tmp_path / f"moved{suffix}"), time="when")
+        np.testing.assert_array_equal(dataset.test.features, plain.test.features)
+
+
+def test_rows_without_a_time_are_counted(tmp_path: Path) -> None:
+    table = make_table()
+    when = pa.array([None] * 3 + table["when"].to_pylist()[3:])
+    path = save(table.set_column(5, "when", when), tmp_path / "late.parquet")
+    dataset = load_file(path, time="when", session="user", split="stratified")
+    assert "when: 3 rows have no time; they come last" in dataset.notes
+    with pytest.raises(ConfigError, match="3 of 400 sessions begin without a time"):
+        load_file(path, time="when")
+
+
 def test_groups_stay_together(tmp_path: Path) -> None:
     table = make_table().append_column("copy", make_table()["user"])
     dataset = load_file(save(table, tmp_path / "g.csv"), group="user")
@@ -205,7 +233,7 @@ def test_missing_and_infinite_numbers_are_handled_or_refused(tmp_path: Path) -> 
 
 
 def test_without_files_the_synthetic_stream_is_made() -> None:
-    assert load(DataConfig()).name == "synthetic"
+    assert load(DataConfig()).name == DataConfig().data_name == "synthetic"
 
 
 def test_a_stream_needs_no_label_and_keeps_every_event(file: Path) -> None:
@@ -224,8 +252,9 @@ def constant_label(value: int) -> pa.Table:
         ({"label": "class"}, ConfigError, "label: no column 'class'; there are id, size, proto"),
         ({"ignore": ("sise",)}, ConfigError, "ignore: no column 'sise'; there are id"),
         ({"label": "user"}, DataError, "'user' is not binary: it has 60 values"),
+        ({"numeric": ("user",), "categorical": ("user",)}, ConfigError, "'user' cannot be both"),
         ({"split": "time"}, ConfigError, "split = 'time': name the column to split by"),
-        ({"time": "proto"}, ConfigError, "time: column 'proto' holds string"),
+        ({"time": "proto"}, ConfigError, "time: column 'proto' holds text such as 'tcp'"),
         ({"session": "user", "trace": "proto"}, ConfigError, "session, trace: either"),
         ({"session": "user", "duplicates": "drop"}, ConfigError, "duplicates: only of records"),
         ({"prevalence": 0.9}, ConfigError, "prevalence = 0.9"),
@@ -259,6 +288,31 @@ def test_a_part_of_one_class_is_named(tmp_path: Path) -> None:
         load_file(path, attack=None, time="when")
 
 
+def test_test_data_of_one_class_are_named(tmp_path: Path, file: Path) -> None:
+    test = save(constant_label(0), tmp_path / "calm.csv")
+    with pytest.raises(DataError, match=r"calm\.csv: the test part: one class only"):
+        load_file(file, test_data=(test,), attack=None)
+    other = save(constant_label(0), tmp_path / "other.csv")
+    with pytest.raises(DataError, match=r"other\.csv, \S*calm\.csv: one class only"):
+        load_file(other, test_data=(test,), attack=None)
+
+
+def test_test_data_with_other_columns_are_named(tmp_path: Path, file: Path) -> None:
+    test = save(make_table().drop_columns(["label"]), tmp_path / "bare.csv")
+    with pytest.raises(DataError, match=r"bare\.csv: other columns than \S*events\.csv: label"):
+        load_file(file, test_data=(test,))
+
+
+def test_a_file_that_is_named_twice_is_refused(file: Path) -> None:
+    with pytest.raises(ConfigError, match=r"data, test_data: \S*events\.csv is named twice"):
+        load_file(file, test_data=(file,))
+
+
+def test_options_about_files_need_files(file: Path) -> None:
+    with pytest.raises(ConfigError, match="test_data, label: no files to read: name them with"):
+        load(DataConfig(test_data=(file,), label="label"))
+
+
 def test_a_column_that_is_the_label_is_dropped_and_named(tmp_path: Path) -> None:
     dataset = load_file(save(make_table(), tmp_path / "leak.csv"), attack=None)
     assert "decides the label alone" in dataset.dropped["kind"]
@@ -277,3 +331,8 @@ def test_every_option_is_a_flag_with_a_description() -> None:
 def test_help_says_why_weighted_sampling_hurts() -> None:
     description = DataConfig.model_fields["sampling"].description
     assert description is not None and "hurts" in description
+
+
+@pytest.mark.parametrize("spelling", ["\t", "\\t", "tab"])
+def test_a_tab_can_be_spelled_out(spelling: str) -> None:
+    assert DataConfig(separator=spelling).separator == "\t"

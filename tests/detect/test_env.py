@@ -92,11 +92,49 @@ def test_misuse_is_named(sessions: DataSet) -> None:
     with pytest.raises(SimulationError, match="reset"):
         env.step({})
     env.reset(seed=0)
-    with pytest.raises(SimulationError, match="agent_1"):
-        env.step({"agent_0": 0})
-    with pytest.raises(SimulationError, match="0 to 3"):
-        env.step(dict.fromkeys(env.agents, 7))
     with pytest.raises(VotingError, match="2f \\+ 1"):
         DetectionEnv(sessions, team(agents=2, faults=1))
     with pytest.raises(ConfigError, match="average"):
         DetectionEnv(sessions, team(vote="average", faults=0))
+
+
+@pytest.mark.parametrize(
+    ("actions", "complaint"),
+    [
+        ({"agent_1": 7}, "agent_1: 7: must be a whole number from 0 to 3"),
+        ({"agent_3": 300}, "agent_3: 300: must be"),
+        ({"agent_0": -1}, "agent_0: -1: must be"),
+        ({"agent_0": None}, "agent_0: None: must be"),
+        ({"agent_2": "x"}, "agent_2: 'x': must be"),
+        ({"agent_2": 1.5}, "agent_2: 1.5: must be"),
+        ({"agent_2": np.array([1, 2])}, "agent_2: .*must be"),
+        ({"agent_9": 0}, "no agent is called 'agent_9'"),
+    ],
+)
+def test_a_bad_action_is_named_and_changes_nothing(
+    actions: dict[str, Any], complaint: str, sessions: DataSet
+) -> None:
+    env, other = DetectionEnv(sessions, team()), DetectionEnv(sessions, team())
+    env.reset(seed=4)
+    other.reset(seed=4)
+    good = dict.fromkeys(env.agents, ALLOW)
+    with pytest.raises(SimulationError, match=complaint):
+        env.step(good | actions)
+    assert str(env.step(good)) == str(other.step(good))
+
+
+def test_every_agent_must_act(sessions: DataSet) -> None:
+    env = DetectionEnv(sessions, team())
+    env.reset(seed=0)
+    with pytest.raises(SimulationError, match="no action of agent_1, agent_2, agent_3"):
+        env.step({"agent_0": 0})
+    with pytest.raises(SimulationError, match="None: must be a dict"):
+        env.step(None)
+
+
+def test_whole_numbers_of_any_type_are_actions(sessions: DataSet) -> None:
+    env = DetectionEnv(sessions, team())
+    env.reset(seed=0)
+    votes = (1, np.int64(1), np.array(1), np.uint8(1))
+    *_, infos = env.step(dict(zip(env.agents, votes, strict=True)))
+    assert infos["agent_0"]["decision"] == 1

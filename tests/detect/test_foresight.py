@@ -124,6 +124,20 @@ def test_the_heads_foresee_the_margins_of_new_events_better_than_any_constant() 
     assert all(share > -0.05 for share in found.values() if share is not None)
 
 
+def test_the_heads_foresee_what_comes_of_a_shield() -> None:
+    # An impatient team flags everything; the shield lets it flag nothing.
+    data = make_sessions(0, num_sessions=200)
+    rules = RulesConfig(defaults=False, own=("calm: not flagged",), mode="shield")
+    config = DetectConfig(
+        team=TeamConfig(hidden=(8,), patience=-3.0),
+        learn=LearnConfig(iterations=1, steps=300, learning_rate=1e-9),
+        rules=rules,
+    )
+    trainer = Trainer(config, data)
+    trainer.step()
+    assert float(trainer.network.heads.mean[0]) == pytest.approx(0.5)
+
+
 def test_without_rules_there_is_nothing_to_foresee(data: DataSet) -> None:
     config = DetectConfig(
         learn=LearnConfig(iterations=1, steps=300), rules=RulesConfig(defaults=False)

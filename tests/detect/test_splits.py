@@ -59,5 +59,5 @@ def test_time_runs_from_training_to_test_and_equal_times_stay_together() -> None
 
 
 def test_a_session_without_time_is_refused() -> None:
-    with pytest.raises(ConfigError, match="1 sessions have no time"):
+    with pytest.raises(ConfigError, match="1 of 2 sessions begin without a time"):
         split_by_time(np.array([1.0, np.nan]), SHARES)

@@ -1,6 +1,7 @@
 """Files: what is read, and one clear message for each that cannot be."""
 
 import gzip
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -134,3 +135,17 @@ def test_files_with_other_columns_are_refused(tmp_path: Path) -> None:
     first, second = write(tmp_path / "1.csv", CSV), write(tmp_path / "2.csv", "a,c\n1,2\n")
     with pytest.raises(DataError, match=r"other columns than .*1\.csv: b, c"):
         read(first, second)
+
+
+def test_utf16_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text(CSV, encoding="utf-16")
+    with pytest.raises(DataError, match=r"wide\.csv: UTF-16 text: convert the file to UTF-8"):
+        read(path)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(DataError, match="pipe: a pipe or a device"):
+        read(path)

@@ -147,8 +147,10 @@ def test_options_that_do_not_go_together_are_refused() -> None:
         Trainer(config_of(agents=1, faults=0), data)
     with pytest.raises(ConfigError, match="bears no liar"):
         Trainer(config_of(vote="average"), data)
-    with pytest.raises(ConfigError, match="sampled"):
-        Trainer(config_of({"credit": "vote"}), data)
+    for learn, team in (({"credit": "vote"}, {}), ({"returns": "running"}, {}),
+                        ({}, {"critic": "shared"})):  # fmt: skip
+        with pytest.raises(ConfigError, match="needs learn"):
+            Trainer(config_of(learn, **team), data)
     with pytest.raises(ConfigError, match="columns for 5 agents"):
         Trainer(config_of(agents=5, views="split"), data)
     with pytest.raises(ConfigError, match="no signal is called `colour`"):
@@ -157,6 +159,24 @@ def test_options_that_do_not_go_together_are_refused() -> None:
         Trainer(config_of(rules={"own": ("flagged",)}), data)
     with pytest.raises(ConfigError, match="there is no such rule"):
         Trainer(config_of(rules={"enforce": ("calm",)}), data)
+    with pytest.raises(ConfigError, match="must be one of watch, fine, lagrange, shield"):
+        Trainer(config_of(rules={"enforce": ("blocking=forbid",)}), data)
+    with pytest.raises(ConfigError, match="rule `detection`: cannot be a shield"):
+        Trainer(config_of(rules={"enforce": ("detection=shield",)}), data)
+
+
+def test_every_rule_can_have_a_mode_of_its_own() -> None:
+    rules = {
+        "mode": "lagrange", "enforce": ("detection", "blocking=shield", "calm=fine"),
+        "own": ("calm: not quarantine",),
+    }  # fmt: skip
+    trainer, records = run(config_of(rules=rules), make_records())
+    modes = {rule.name: rule.config.mode for rule in trainer.book.rules}
+    assert modes == {
+        "answered": "watch", "detection": "lagrange", "false_alarms": "watch",
+        "blocking": "shield", "steadiness": "watch", "calm": "fine",
+    }  # fmt: skip
+    assert [price["rule"] for price in records[-1]["prices"]] == ["detection"]
 
 
 def test_a_nan_is_named_with_its_update() -> None:

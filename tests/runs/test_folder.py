@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from standing_orders.config import SimConfig
 from standing_orders.errors import CheckpointError, NumericsError
 from standing_orders.runs import folder as module
-from standing_orders.runs.folder import RunFolder
+from standing_orders.runs.folder import RunFolder, check_unused
 from standing_orders.version import VERSION
 
 CONFIG = {"seed": 7, "ppo": {"learning_rate": 3e-4, "epochs": 4}}
@@ -37,6 +38,16 @@ def test_somebody_elses_folder_is_left_alone(tmp_path: Path, name: str) -> None:
     with pytest.raises(CheckpointError, match=f"not empty and not a run .*{name}"):
         RunFolder.create(tmp_path, CONFIG, "train")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "mine")]
+
+
+def test_a_place_for_a_run_can_be_checked_before_it_begins(tmp_path: Path) -> None:
+    check_unused(tmp_path / "new")
+    RunFolder.create(tmp_path / "run", CONFIG, "train")
+    with pytest.raises(CheckpointError, match="holds a run"):
+        check_unused(tmp_path / "run")
+    with pytest.raises(CheckpointError, match=r"run\.json: cannot be written"):
+        check_unused(tmp_path / "run" / "run.json")
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
@@ -102,6 +113,13 @@ def test_damaged_files_are_named(tmp_path: Path, name: str, text: str) -> None:
         return
     with pytest.raises(CheckpointError, match=name):
         RunFolder.open(tmp_path, kind="train")
+
+
+def test_a_config_of_another_version_is_named(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "run", {"red": "sleep", "extra": 1}, "train")
+    assert run.parse_config(SimConfig, without="extra") == SimConfig(red="sleep")
+    with pytest.raises(CheckpointError, match=r"config\.json: not .*: extra: no such option"):
+        run.parse_config(SimConfig, without="other")
 
 
 def test_paths_lie_in_the_folder(tmp_path: Path) -> None:

@@ -11,16 +11,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from standing_orders.detect.actions import ALLOW, BLOCK
+from standing_orders.detect.actions import ALLOW
 from standing_orders.detect.classifiers import Fitted
 from standing_orders.detect.decisions import (
     Decisions,
+    apply_shield,
     as_streams,
     cast_votes,
     decide_all,
     suspicion_of,
 )
-from standing_orders.detect.enforcement import RuleBook, Shield
+from standing_orders.detect.enforcement import RuleBook
 from standing_orders.detect.events import DataSet, Events
 from standing_orders.detect.foresight import Lesson, explained, make_lesson
 from standing_orders.detect.game import Game, make_game, play
@@ -119,8 +120,11 @@ class Team:
         if self._shields is None or not self._shields.rules_of("shield"):
             return outcomes, None
         proposed = list(outcomes)
-        columns = np.stack([one.actions for one in proposed], axis=1)
-        actions, counts = apply_shield(self._shields, columns, suspicion_of(probs), events)
+        is_records = events.num_sessions == events.num_events
+        actions, counts = apply_shield(
+            self._shields, np.stack([one.actions for one in proposed], axis=1),
+            suspicion_of(probs), events.starts, "records" if is_records else "sessions",
+        )  # fmt: skip
         pairs = zip(proposed, actions.T, strict=True)
         return (Decisions(column, one.has_quorum) for one, column in pairs), counts
 
@@ -129,41 +133,6 @@ def _chunks(events: Events) -> Iterable[NDArray[np.int64]]:
     """Numbers of the sessions that are judged together."""
     part = events.starts[1:] // EVENTS_AT_ONCE
     return np.split(np.arange(events.num_sessions), np.flatnonzero(np.diff(part)) + 1)
-
-
-def apply_shield(
-    book: RuleBook,
-    proposed: NDArray[np.int64],  # (num_events, num_streams)
-    suspicion: NDArray[np.float64],  # (num_events,)
-    events: Events,
-) -> tuple[NDArray[np.int64], Figures]:
-    """Replace decisions that would break a shield's rule, one event after the other.
-
-    Args:
-        book: the rules.
-        proposed: decisions of several deciders; many side by side take little longer than one.
-        suspicion: what they believe.
-        events: what they decide about.
-
-    Returns:
-        The decisions, and what the shield did. Events after the end of a session are left out.
-    """
-    every = np.ones(proposed.shape[1], dtype=np.bool_)
-    shield, actions = Shield(book, num_streams=len(every)), proposed.copy()
-    is_records = events.num_sessions == events.num_events
-    for first, end in itertools.pairwise(events.starts):
-        is_open = every
-        for index in range(first, end):
-            taken = shield.apply(
-                actions[index], suspicion=suspicion[index] * every, is_valid=is_open
-            )
-            actions[index] = taken.actions
-            is_open = is_open & (is_records | (taken.actions < BLOCK))
-            if not is_open.any():  # every session has ended
-                break
-        if not is_records:
-            shield.end(is_last=every)
-    return actions, shield.to_json()
 
 
 def record_figures(metrics: RecordMetrics) -> Figures:

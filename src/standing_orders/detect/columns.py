@@ -1,17 +1,23 @@
 """Input columns of a table: numbers or words, inferred or told."""
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pa_compute  # type: ignore[import-untyped]
+import pyarrow.csv as pa_csv  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from standing_orders.errors import DataError
+from standing_orders.errors import ConfigError, DataError
 
 # Share of distinct words that must read as numbers for a text column to be taken as numeric.
 MIN_NUMERIC_SHARE = 0.99
+NO_TIME = {*pa_csv.ConvertOptions().null_values, "NaT"}  # text that stands for a missing time
+# Seconds in the unit of a time column.
+_TICKS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "date32[day]": 86_400, "date64[ms]": 1e-3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,17 +114,59 @@ def read_words(name: str, values: pa.Array) -> WordColumn:
 
 
 def read_numbers(values: pa.Array) -> NDArray[np.float64]:  # (num_rows,)
-    """A numeric, boolean or time column as numbers; times become seconds, missing becomes NaN."""
+    """A numeric or boolean column as numbers; missing becomes NaN."""
     if pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
-    elif pa.types.is_temporal(values.type):
-        values = pa_compute.divide(
-            values.cast(pa.timestamp("us")).cast(pa.int64()).cast(pa.float64()), 1e6
-        )
     numbers: NDArray[np.float64] = (
         values.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False)
     )
     return numbers
+
+
+def read_times(name: str, values: pa.Array) -> NDArray[np.float64]:  # (num_rows,)
+    """A column as seconds; missing becomes NaN.
+
+    Args:
+        name: of the column.
+        values: dates, times, times of day, durations, numbers, or any of these but durations as
+            text, by ISO 8601; a text without a zone is in UTC.
+
+    Raises:
+        ConfigError: values that have no order in time.
+    """
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    kind = values.type
+    if _is_text(kind):
+        words = read_words(name, values)
+        return np.array([*(_seconds(name, word) for word in words.words), np.nan])[words.codes]
+    try:
+        if not pa.types.is_temporal(kind):
+            return read_numbers(values)
+        ticks = values.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
+        return read_numbers(ticks) * _TICKS[getattr(kind, "unit", str(kind))]
+    except pa.ArrowException as err:
+        raise ConfigError(
+            f"time: column {name!r} holds {kind}, which has no order in time"
+        ) from err
+
+
+def _seconds(column: str, word: str) -> float:
+    word = word.strip()
+    if word in NO_TIME:
+        return float("nan")
+    if not math.isnan(number := _number(word)):
+        return number
+    for day in ("", "1970-01-01T"):  # the second makes a time of day a time
+        try:
+            moment = datetime.fromisoformat(day + word)
+        except ValueError:
+            continue
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    raise ConfigError(
+        f"time: column {column!r} holds text such as {word!r:.60}: must be numbers or ISO 8601 "
+        "times"
+    )
 
 
 def _read_column(name: str, values: pa.Array, must_be_numeric: bool) -> Column:

@@ -97,7 +97,10 @@ def teams_of(config: DetectConfig) -> dict[str, DetectConfig]:
     Args:
         config: a settled one.
     """
-    watched = config.model_copy(update={"rules": config.rules.model_copy(update={"mode": "watch"})})
+    rules = config.rules
+    is_held = rules.mode != "watch" or any("=" in text for text in rules.enforce)
+    unheld = rules.model_copy(update={"mode": "watch", "enforce": ()})
+    watched = config.model_copy(update={"rules": unheld})
     alone = {"agents": 1, "faults": 0, "views": "all", "vote": "none"}
     entropy = config.learn.entropy
     sampled = {
@@ -109,7 +112,7 @@ def teams_of(config: DetectConfig) -> dict[str, DetectConfig]:
         ONE_AGENT: watched.model_copy(update={"team": config.team.model_copy(update=alone)}),
         SAMPLED: watched.model_copy(update={"learn": config.learn.model_copy(update=sampled)}),
         TEAM: config,
-        **({UNPRICED: watched} if config.rules.mode != "watch" else _priced(config)),
+        **({UNPRICED: watched} if is_held else _priced(config)),
     }
 
 
@@ -136,6 +139,9 @@ def train_team(config: DetectConfig, data: DataSet) -> Team:
 def _contestants(
     config: DetectConfig, data: DataSet, on_step: OnStep
 ) -> Iterator[tuple[str, Fitted, DetectConfig | None]]:
+    teams = teams_of(config)
+    for own in teams.values():
+        RuleBook(own.rules.rules(data.task))  # wrong rules are refused before the long work
     if data.task == "records":
         baselines = record_baselines(config.costs.table())
     else:
@@ -143,7 +149,7 @@ def _contestants(
     for name, fit in baselines.items():
         on_step(name)
         yield name, fit(data.train, data.validation, config.seed), None
-    for name, own in teams_of(config).items():
+    for name, own in teams.items():
         on_step(name)
         team = train_team(own, data)
         yield name, team, own

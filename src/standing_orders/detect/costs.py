@@ -152,11 +152,7 @@ def best_flag(table: CostTable) -> int:
 
 
 def expected_rewards(
-    table: CostTable,
-    prevalence: float,
-    *,
-    accuracies: Sequence[float] = (0.85, 0.95),
-    action: int = BLOCK,
+    table: CostTable, prevalence: float, *, accuracies: Sequence[float] = (0.85, 0.95)
 ) -> dict[str, float]:
     """Mean reward a step of policies anyone can picture, without the team term.
 
@@ -164,28 +160,52 @@ def expected_rewards(
         table: the rewards.
         prevalence: share of threats, 0 to 1.
         accuracies: chance to be right about an event, the same for threats and benign events.
-        action: what a flag is; the published arithmetic takes a restrictive one.
 
     Returns:
-        Reward by policy: allow-all, block-all, perfect and "85 % accurate" and so on.
+        Reward by policy. Those that are right, or nearly, are there twice: a flag can be an alert,
+        or a block, which the published arithmetic takes.
 
     Example:
         >>> {name: round(value, 2) for name, value in expected_rewards(CostTable(), 0.089).items()}
-        {'allow-all': 0.02, 'block-all': -7.9, 'perfect': 1.67, '85 % accurate': -0.01, \
-'95 % accurate': 1.11}
+        {'allow-all': 0.02, 'block-all': -7.9, 'perfect, by alerts': 1.8, \
+'85 % accurate, by alerts': 0.3, '95 % accurate, by alerts': 1.3, 'perfect, by blocks': 1.67, \
+'85 % accurate, by blocks': -0.01, '95 % accurate, by blocks': 1.11}
     """
     shares = np.array([1 - prevalence, prevalence])
     rewards = table.rewards()
-    allowed, flagged = rewards[ALLOW], rewards[action]
-    right, wrong = np.array([allowed[0], flagged[1]]), np.array([flagged[0], allowed[1]])
-    means = {
-        "allow-all": shares @ allowed,
-        "block-all": shares @ rewards[BLOCK],
-        "perfect": shares @ right,
-    }
-    for accuracy in accuracies:
-        means[accurate_name(accuracy)] = shares @ (accuracy * right + (1 - accuracy) * wrong)
+    allowed = rewards[ALLOW]
+    means = {"allow-all": shares @ allowed, "block-all": shares @ rewards[BLOCK]}
+    for flag in (ALERT, BLOCK):
+        flagged, how = rewards[flag], f"by {ACTION_NAMES[flag]}s"
+        right, wrong = np.array([allowed[0], flagged[1]]), np.array([flagged[0], allowed[1]])
+        means[f"perfect, {how}"] = shares @ right
+        for accuracy in accuracies:
+            mean = shares @ (accuracy * right + (1 - accuracy) * wrong)
+            means[f"{accurate_name(accuracy)}, {how}"] = mean
     return {name: float(value) for name, value in means.items()}
+
+
+def best_from(
+    rewards: NDArray[np.float64],  # (NUM_ACTIONS, 2): on benign events and on threats
+) -> list[tuple[int, float]]:
+    """Which action is best from which P(threat) on; of equal ones the mildest.
+
+    Example:
+        >>> best_from(np.array([[1, -10], [-8, 10], [-9.5, 8.5], [-9.5, 8.5]]))[1]
+        (1, 0.3103448275862069)
+    """
+    slopes = rewards[:, 1] - rewards[:, 0]
+    action, chance = int(rewards[:, 0].argmax()), 0.0
+    found = [(action, chance)]
+    while True:
+        steeper = np.flatnonzero(slopes > slopes[action])
+        meets = (rewards[action, 0] - rewards[steeper, 0]) / (slopes[steeper] - slopes[action])
+        if not len(steeper) or meets.min() >= 1:
+            return found
+        chance = float(meets.min())
+        first = steeper[meets == chance]
+        action = int(first[slopes[first].argmax()])
+        found.append((action, chance))
 
 
 def accurate_name(accuracy: float) -> str:
@@ -196,7 +216,10 @@ def accurate_name(accuracy: float) -> str:
 def describe_records(
     table: CostTable, prevalence: float, accuracies: Sequence[float] = (0.85, 0.95)
 ) -> list[tuple[str, float]]:
-    """Rows to print before training: what policies earn a step, and the optimal thresholds."""
+    """Rows to print before training: what policies earn a step, and the optimal thresholds.
+
+    The thresholds are those from which an action is better than to allow.
+    """
     rows = list(expected_rewards(table, prevalence, accuracies=accuracies).items())
     rows += [
         (f"threshold of {ACTION_NAMES[action]} on P(threat)", optimal_threshold(table, action))

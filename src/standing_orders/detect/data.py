@@ -1,17 +1,20 @@
 """Files -> training, validation and test events. `load` is the way in."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from standing_orders.detect.adapters import adapter_of, fill_options, find_files
+from standing_orders.detect.checks import check_columns, check_no_files, check_options
 from standing_orders.detect.columns import (
     Column,
     NumericColumn,
     parse_columns,
-    read_numbers,
+    read_times,
     read_words,
 )
 from standing_orders.detect.encoding import Encoder, EncodingOptions, fit_encoder
@@ -70,10 +73,11 @@ def load(config: DataConfig) -> DataSet:
         'sessions'
     """
     if not config.data:
+        check_no_files(config)
         return make_sessions(config.data_seed, pieces=config.pieces)
     source = _read_source(config)
     try:
-        check_classes(source.grouped.attacks >= 0, str(config.data[0]))
+        check_classes(source.grouped.attacks >= 0, _names(config.data + config.test_data))
     except DataError as err:
         if adapter_of(config).has_labels:
             raise
@@ -85,7 +89,8 @@ def load(config: DataConfig) -> DataSet:
     parts = _split(source, grouped, rng)
     for part, name in enumerate(PART_NAMES):
         events = grouped.take(np.flatnonzero(parts == part))
-        check_classes(events.attacks >= 0, f"{config.data[0]}: the {name} part")
+        files = config.test_data if part == TEST and config.test_data else config.data
+        check_classes(events.attacks >= 0, f"{_names(files)}: the {name} part")
     return _encode(source, grouped, parts, rng)
 
 
@@ -106,7 +111,7 @@ def load_stream(config: DataConfig) -> Events:
 
 def _read_source(config: DataConfig) -> _Source:
     config = fill_options(config)
-    _check_options(config)
+    check_options(config)
     adapter = adapter_of(config)
     tables = [
         read_tables(
@@ -122,8 +127,8 @@ def _read_source(config: DataConfig) -> _Source:
     if adapter.prepare:
         tables = [adapter.prepare(table) for table in tables]
     is_test = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables]) == 1
-    table = join_tables(tables)
-    _check_columns(config, table)
+    table = join_tables(tables, [paths[0] for paths in (config.data, config.test_data) if paths])
+    check_columns(config, table)
     if config.label:
         attacks, names = read_labels(
             table,
@@ -139,45 +144,25 @@ def _read_source(config: DataConfig) -> _Source:
     if config.trace:
         values = table[config.trace].combine_chunks()
         traces = read_traces(config.trace, values, chunk=config.chunk, max_events=config.max_events)
-    grouped = _group(config, table, attacks, traces)
+    grouped = _group(config, table, attacks, _times(config, table, notes), traces)
     source = _Source(config, table, is_test, grouped, names, traces, notes=notes)
     if traces is None:
         _parse(source)
     return source
 
 
-def _check_options(config: DataConfig) -> None:
-    if config.shares[0] <= 0:
-        raise ConfigError("validation_share, test_share: together they leave nothing to train on")
-    if config.label is None and adapter_of(config).has_labels:
-        raise ConfigError("label: name the column that says what is a threat, with --label")
-    if config.session and config.trace:
-        raise ConfigError("session, trace: either a row is an event or it is a whole trace")
-    for method, column in (("time", config.time), ("group", config.group)):
-        if config.split == method and column is None:
-            raise ConfigError(f"split = {method!r}: name the column to split by with --{method}")
-
-
-def _check_columns(config: DataConfig, table: pa.Table) -> None:
-    """Every column that an option names is there."""
-    named = {
-        name: (value,) if isinstance(value, str) else value
-        for name in ("label", "attack", "session", "trace", "time", "group")
-        if (value := getattr(config, name)) is not None
-    }
-    named |= {name: getattr(config, name) for name in ("ignore", "numeric", "categorical")}
-    for option, columns in named.items():
-        for column in columns:
-            if column not in table.column_names:
-                there = ", ".join(table.column_names[:60])
-                raise ConfigError(f"{option}: no column {column!r}; there are {there}")
+def _names(paths: Sequence[Path]) -> str:
+    return ", ".join(map(str, paths[:3])) + (", ..." if len(paths) > 3 else "")
 
 
 def _group(
-    config: DataConfig, table: pa.Table, attacks: NDArray[np.int64], traces: Traces | None
+    config: DataConfig,
+    table: pa.Table,
+    attacks: NDArray[np.int64],
+    times: NDArray[np.float64] | None,
+    traces: Traces | None,
 ) -> Grouped:
     """Order events into sessions; duplicates go."""
-    times = _times(config, table)
     limit = config.max_events
     if config.duplicates == "drop" and (config.session or traces):
         raise ConfigError("duplicates: only of records; a session may repeat an event")
@@ -212,16 +197,15 @@ def _distinct_rows(config: DataConfig, table: pa.Table) -> NDArray[np.int64]:
     return np.sort(first["\x1frow_min"].to_numpy())
 
 
-def _times(config: DataConfig, table: pa.Table) -> NDArray[np.float64] | None:
+def _times(
+    config: DataConfig, table: pa.Table, notes: list[str]
+) -> NDArray[np.float64] | None:  # (num_rows,)
     if config.time is None:
         return None
-    values = table[config.time].combine_chunks()
-    try:
-        return read_numbers(values)
-    except pa.ArrowException as err:
-        raise ConfigError(
-            f"time: column {config.time!r} holds {values.type}, which has no order in time"
-        ) from err
+    times = read_times(config.time, table[config.time].combine_chunks())
+    if num_missing := int(np.isnan(times).sum()):
+        notes.append(f"{config.time}: {num_missing} rows have no time; they come last")
+    return times
 
 
 def _parse(source: _Source) -> None:
@@ -363,10 +347,9 @@ def _encode(
     )
     if config.sampling == "weighted":
         train = weigh_sessions(train, rng)
-    name = config.format if config.format != "table" else config.data[0].name
     is_sessions = config.session is not None or config.trace is not None
     return DataSet(
-        name=name,
+        name=config.data_name,
         task="sessions" if is_sessions else "records",
         train=train,
         validation=validation,

@@ -1,12 +1,14 @@
 """From the agents' probabilities to ballots, and from ballots to what the team does."""
 
+import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.detect.actions import ALLOW
-from standing_orders.detect.enforcement import Streams
+from standing_orders.detect.actions import ALLOW, BLOCK
+from standing_orders.detect.enforcement import RuleBook, Shield, Streams
 from standing_orders.detect.events import Task
 from standing_orders.detect.game import Game, play
 from standing_orders.detect.settings import TeamConfig
@@ -75,3 +77,37 @@ def as_streams(
     is_last = np.zeros(shape, dtype=np.bool_)
     is_last[game.starts[1:] - 1] = True
     return Streams(actions, threat, is_valid=is_open, is_last=is_last, suspicion=suspicion)
+
+
+def apply_shield(
+    book: RuleBook,
+    proposed: NDArray[np.int64],  # (rows,), or (rows, num_deciders)
+    suspicion: NDArray[np.float64],  # (rows,)
+    starts: NDArray[np.int64],  # (num_sessions + 1,)
+    task: Task,
+) -> tuple[NDArray[np.int64], dict[str, Any] | None]:
+    """Replace decisions that would break a shield's rule, one event after the other.
+
+    Many deciders side by side take little longer than one.
+
+    Returns:
+        The decisions, and what the shield did; None if no rule is one. Events after the end of a
+        session are left out.
+    """
+    if not book.rules_of("shield"):
+        return proposed, None
+    actions = proposed.reshape(len(proposed), -1).copy()
+    every = np.ones(actions.shape[1], dtype=np.bool_)
+    shield = Shield(book, num_streams=len(every))
+    for first, end in itertools.pairwise(starts):
+        is_open = every
+        for index in range(first, end):
+            doubt = suspicion[index] * every
+            taken = shield.apply(actions[index], suspicion=doubt, is_valid=is_open).actions
+            actions[index] = taken
+            is_open = is_open & (taken < BLOCK)
+            if task == "sessions" and not is_open.any():  # every session has ended
+                break
+        if task == "sessions":
+            shield.end(is_last=every)
+    return actions.reshape(proposed.shape), shield.to_json()

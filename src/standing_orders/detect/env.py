@@ -6,6 +6,8 @@ changes what comes next. An episode of *sessions* is one session: the vote decid
 what its outcome is worth, and a block or a quarantine ends it.
 """
 
+import operator
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -104,16 +106,11 @@ class DetectionEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo ships no ty
         """Vote about the present event.
 
         Raises:
-            SimulationError: there is no episode, or an agent has no action.
+            SimulationError: there is no episode, or not exactly one action of each agent.
         """
         if self._open is None or not self.agents:
             raise SimulationError("step: the episode is over: call reset first")
-        missing = [agent for agent in self.agents if agent not in actions]
-        if missing:
-            raise SimulationError(f"step: no action of {', '.join(missing)}")
-        votes = np.array([[int(actions[agent]) for agent in self.agents]], dtype=np.int8)
-        if not ((votes >= 0) & (votes < NUM_ACTIONS)).all():
-            raise SimulationError(f"step: {votes[0].tolist()}: actions are 0 to {NUM_ACTIONS - 1}")
+        votes = self._votes(actions)
         self._num_steps += 1
         event = int(self._open.events[0])
         decided = self._decide(votes)
@@ -134,6 +131,27 @@ class DetectionEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo ships no ty
         if is_over or is_cut:
             self.agents = []
         return observations, rewards, over, cut, infos
+
+    def _votes(self, actions: dict[str, int]) -> NDArray[np.int8]:  # (1, num_agents)
+        """What the agents chose.
+
+        Raises:
+            SimulationError: an agent is missing or unknown, or chose something else.
+        """
+        if not isinstance(actions, Mapping):
+            raise SimulationError(f"step: {actions!r}: must be a dict of each agent's action")
+        if missing := [agent for agent in self.agents if agent not in actions]:
+            raise SimulationError(f"step: no action of {', '.join(missing)}")
+        if unknown := [agent for agent in actions if agent not in self.agents]:
+            raise SimulationError(f"step: no agent is called {unknown[0]!r}")
+        votes = [_whole(actions[agent]) for agent in self.agents]
+        for agent, vote in zip(self.agents, votes, strict=True):
+            if vote not in range(NUM_ACTIONS):
+                raise SimulationError(
+                    f"step: {agent}: {actions[agent]!r}: must be a whole number from 0 to "
+                    f"{NUM_ACTIONS - 1}"
+                )
+        return np.array([votes], dtype=np.int8)
 
     def _decide(self, votes: NDArray[np.int8]) -> int:
         if self._config.team.vote == "none":
@@ -167,3 +185,11 @@ class DetectionEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo ships no ty
 
     def close(self) -> None:
         """Nothing to close."""
+
+
+def _whole(action: Any) -> int | None:
+    """A whole number of any type; None for anything else."""
+    try:
+        return operator.index(action)
+    except TypeError:
+        return None

@@ -1,13 +1,18 @@
 """What to read, what the label is and how to split: one flat model, so that it makes good flags."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from standing_orders.config import Config
 
 Format = Literal["table", "nsl-kdd", "unsw-nb15", "unsw-nb15-stream", "adfa-ld", "darpa-trace-e5"]
+
+
+def _spelled_out(separator: object) -> object:
+    """A tab that a command line can hold."""
+    return "\t" if separator in ("tab", "\\t") else separator
 
 
 class DataConfig(Config):
@@ -51,7 +56,11 @@ class DataConfig(Config):
     max_events: int = Field(
         500, ge=1, strict=True, description="Events of a session that are kept; the rest is cut."
     )
-    time: str | None = Field(None, description="Column to order events by; never an input.")
+    time: str | None = Field(
+        None,
+        description="Column to order events by: numbers, times, or text by ISO 8601; never an "
+        "input.",
+    )
     group: str | None = Field(
         None,
         description="Column whose values must not be cut across parts, such as the attack's run; "
@@ -124,8 +133,11 @@ class DataConfig(Config):
         "hurts: the policy learns to expect ten times the threats there are, its probabilities no "
         "longer fit any threshold on costs, and false alarms multiply.",
     )
-    separator: str = Field(
-        ",", min_length=1, max_length=1, description="What stands between the fields of a CSV."
+    separator: Annotated[str, BeforeValidator(_spelled_out)] = Field(
+        ",",
+        min_length=1,
+        max_length=1,
+        description="What stands between the fields of a CSV; a tab is also `tab` or `\\t`.",
     )
     header: tuple[str, ...] = Field(
         (), description="Column names of a CSV whose first line is data already."
@@ -144,6 +156,13 @@ class DataConfig(Config):
     def shares(self) -> tuple[float, float, float]:
         """Of sessions in training, validation and test."""
         return (1 - self.validation_share - self.test_share, self.validation_share, self.test_share)
+
+    @property
+    def data_name(self) -> str:
+        """What the events are called in tables and run folders."""
+        if not self.data:
+            return "synthetic"
+        return self.data[0].name if self.format == "table" else self.format
 
     @property
     def split_method(self) -> Literal["stratified", "time", "group"]:

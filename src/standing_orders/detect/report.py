@@ -20,8 +20,9 @@ from standing_orders.detect.assess import (
 from standing_orders.detect.decisions import cast_votes
 from standing_orders.detect.enforcement import RuleBook
 from standing_orders.detect.events import DataSet
-from standing_orders.detect.run import KIND, load_team
+from standing_orders.detect.run import KIND, config_of, load_team
 from standing_orders.detect.settings import DetectConfig
+from standing_orders.detect.voting.committee import Committee
 from standing_orders.detect.voting.liars import LIARS
 from standing_orders.detect.voting.simulate import agree
 from standing_orders.runs.loop import latest_of
@@ -88,6 +89,10 @@ def evaluate_run(path: Path, *, num_agreements: int = 0) -> Evaluation:
         VotingError: too few agents for an agreement without trust.
         CheckpointError: the folder holds no such run, or its data have changed.
     """
+    folder, checkpoint = latest_of(path, KIND)
+    if num_agreements:
+        told = config_of(folder).team
+        Committee(told.agents, told.faults)  # refused here, not after minutes of work
     network, config, data = load_team(path)
     team = Team(network, config, RuleBook(config.rules.rules(data.task)))
     figures = assess(team, data, config, with_intervals=True)
@@ -96,7 +101,7 @@ def evaluate_run(path: Path, *, num_agreements: int = 0) -> Evaluation:
     foresight = assess_foresight(team, data, config) if config.learn.foresight else {}
     return Evaluation(
         data_name=data.name,
-        updates=latest_of(path, KIND)[1].index,
+        updates=checkpoint.index,
         iterations=config.learn.iterations,
         main_figure=main_figure(data.task),
         faults=config.team.faults,

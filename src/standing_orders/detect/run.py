@@ -158,7 +158,7 @@ def _tags(book: RuleBook) -> dict[str, str]:
 
 def config_of(folder: RunFolder) -> DetectConfig:
     """The config of a run."""
-    return DetectConfig(**{name: value for name, value in folder.config.items() if name != _DIGEST})
+    return folder.parse_config(DetectConfig, without=_DIGEST)
 
 
 def data_of(folder: RunFolder) -> DataSet:

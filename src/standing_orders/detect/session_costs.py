@@ -28,8 +28,8 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
 from standing_orders.config import Config
-from standing_orders.detect.actions import ALERT, ALLOW, BLOCK, NUM_ACTIONS
-from standing_orders.detect.costs import accurate_name
+from standing_orders.detect.actions import ACTION_NAMES, ALERT, ALLOW, BLOCK, NUM_ACTIONS
+from standing_orders.detect.costs import accurate_name, best_from
 from standing_orders.detect.history import accumulate
 
 
@@ -205,11 +205,10 @@ def running_count(
     return result
 
 
-def last_chance_threshold(costs: SessionCosts) -> float:
-    """P(attack) from which a block is right at the last event, if none passed before it."""
-    passed = costs.delay + costs.miss
-    total = passed + costs.false_block
-    return costs.false_block / total if total > 0 else 0.0
+def last_chance_thresholds(costs: SessionCosts) -> list[tuple[int, float]]:
+    """Which action is best from which P(attack) on, at a last event with nothing before it."""
+    benign_and_attack = session_context(np.array([False, True]), np.array([0, 1, 2]))
+    return best_from(stop_rewards(costs, benign_and_attack).T)
 
 
 def describe_sessions(
@@ -229,5 +228,8 @@ def describe_sessions(
     rows = [("allow-all", allowed), ("block at once", blocked), ("perfect", best)]
     rows += [(accurate_name(share), share * best + (1 - share) * wrong) for share in accuracies]
     means = [(name, float(totals.mean())) for name, totals in rows]
-    threshold = last_chance_threshold(costs)
-    return [*means, ("threshold of block on P(attack) at the last event", threshold)]
+    thresholds = [
+        (f"{ACTION_NAMES[action]} is best from P(attack), at the last event", chance)
+        for action, chance in last_chance_thresholds(costs)
+    ]
+    return means + thresholds

@@ -3,7 +3,7 @@
 Imports nothing heavy, so that the command line can show its flags at once.
 """
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import Field, PositiveInt
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from standing_orders.detect.enforcement import RuleConfig
 
 Task = Literal["records", "sessions"]
+Mode = Literal["watch", "fine", "lagrange", "shield"]
 MAX_AGENTS = 64
+MAX_REACH = 10_000  # events that a rule may look back or ahead
 
 
 class TeamConfig(Config):
@@ -134,14 +136,16 @@ class LearnConfig(Config):
 class RulesConfig(Config):
     """What the team is held to: the default rules, your own, or both."""
 
-    mode: Literal["watch", "fine", "lagrange", "shield"] = Field(
+    mode: Mode = Field(
         "watch",
         description="watch: log violations and margins. fine: a violation costs `price` reward. "
         "lagrange: the price is learned until the target is kept. shield: the team's decision is "
         "replaced if it would break the rule for certain.",
     )
     enforce: tuple[str, ...] = Field(
-        (), description="Names of the rules that the mode holds for, the others are watched; all."
+        (),
+        description="Rules that the mode holds for, by name, or NAME=MODE for another mode, as in "
+        "'detection=lagrange blocking=shield'; the others are watched. All if left out.",
     )
     defaults: bool = Field(
         True,
@@ -156,7 +160,9 @@ class RulesConfig(Config):
     scope: Literal["session", "stream"] = Field(
         "session", description="Where windows of your own rules end."
     )
-    window: int = Field(200, ge=1, strict=True, description="Events of the rolling windows.")
+    window: int = Field(
+        200, ge=1, le=MAX_REACH, strict=True, description="Events of the rolling windows."
+    )
     price: float = Field(1.0, ge=0, description="Reward that a violation costs, at first or ever.")
     target: float = Field(0.95, gt=0, lt=1, description="Share of the obligations to be kept.")
     price_rate: float = Field(
@@ -168,7 +174,8 @@ class RulesConfig(Config):
         """The rules themselves.
 
         Raises:
-            ConfigError: a rule of your own has no name, or `enforce` names none of them.
+            ConfigError: a rule of your own has no proper name, or `enforce` names no rule or no
+                mode.
         """
         from standing_orders.detect.enforcement import RuleConfig, default_rules  # noqa: PLC0415
 
@@ -177,27 +184,38 @@ class RulesConfig(Config):
             name, colon, formula = text.partition(":")
             if not colon:
                 raise ConfigError(f"rules.own = {text!r}: must be NAME: FORMULA")
-            rules.append(
-                RuleConfig(
+            try:
+                rule = RuleConfig(
                     name=name.strip(), formula=formula.strip(), mode=self.mode, scope=self.scope,
                     window=self.window,
-                )
-            )  # fmt: skip
-        names = [rule.name for rule in rules]
-        for name in self.enforce:
-            if name not in names:
-                known = ", ".join(names) or "none"
-                raise ConfigError(f"rules.enforce = {name!r}: there is no such rule; there are: "
-                                  f"{known}")  # fmt: skip
+                )  # fmt: skip
+            except ConfigError as err:
+                raise ConfigError(f"rules.own = {text!r}: {err}") from err
+            rules.append(rule)
         prices = {
             name: getattr(self, name) for name in ("price", "target", "price_rate", "max_price")
         }
+        modes = self._enforced([rule.name for rule in rules])
         return tuple(
-            rule.model_copy(update=prices)
-            if not self.enforce or rule.name in self.enforce
-            else rule.model_copy(update=prices | {"mode": "watch"})
+            rule.model_copy(update=prices | {"mode": modes.get(rule.name, "watch")})
+            if self.enforce
+            else rule.model_copy(update=prices)
             for rule in rules
         )
+
+    def _enforced(self, names: list[str]) -> dict[str, str]:
+        """Modes of the rules that `enforce` names."""
+        modes = {}
+        for text in self.enforce:
+            name, equals, mode = text.partition("=")
+            if name not in names:
+                raise ConfigError(f"rules.enforce = {text!r}: there is no such rule; there are: "
+                                  f"{', '.join(names) or 'none'}")  # fmt: skip
+            modes[name] = mode if equals else self.mode
+            if modes[name] not in get_args(Mode):
+                raise ConfigError(f"rules.enforce = {text!r}: {mode!r}: must be one of "
+                                  f"{', '.join(get_args(Mode))}")  # fmt: skip
+        return modes
 
 
 class DetectConfig(DataConfig):
@@ -232,6 +250,28 @@ class DetectConfig(DataConfig):
     def data_config(self) -> DataConfig:
         """What to read, alone."""
         return DataConfig(**{name: getattr(self, name) for name in DataConfig.model_fields})
+
+
+def check_together(config: DetectConfig) -> None:
+    """Refuse a team that cannot vote, and options that would do nothing.
+
+    Raises:
+        VotingError, ConfigError: see `check_team`; or an option needs another one.
+    """
+    check_team(config.team)
+    if config.learn.gradient == "sampled":
+        return
+    needing = {
+        "learn.credit = 'vote'": config.learn.credit == "vote",
+        "learn.returns = 'running'": config.learn.returns == "running",
+        "team.critic = 'shared'": config.team.critic == "shared",
+    }
+    for option, is_set in needing.items():
+        if is_set:
+            raise ConfigError(
+                f"{option}: needs learn.gradient = 'sampled'; the expected gradient draws no "
+                "action and has no critic"
+            )
 
 
 def check_team(config: TeamConfig) -> None:

@@ -74,7 +74,10 @@ def split_by_time(
     """
     if not np.isfinite(times).all():
         missing = int((~np.isfinite(times)).sum())
-        raise ConfigError(f"split by time: {missing} sessions have no time")
+        raise ConfigError(
+            f"split by time: {missing} of {len(times)} sessions begin without a time (missing, NaT "
+            "or infinite): add it, drop them, or choose another --split"
+        )
     ordered = np.sort(times)
     cuts = [ordered[min(int(share * len(times)), len(times) - 1)] for share in np.cumsum(shares)]
     return np.searchsorted(np.array(cuts[:2]), times, side="right").astype(np.int8)

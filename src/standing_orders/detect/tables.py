@@ -15,6 +15,8 @@ from standing_orders.errors import DataError
 
 PARQUET_MAGIC = b"PAR1"
 GZIP_MAGIC = b"\x1f\x8b"
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_CONVERT = "convert the file to UTF-8, for instance with iconv"
 _CHUNK_BYTES = 1 << 24
 
 
@@ -43,18 +45,25 @@ def read_tables(
     tables: list[pa.Table] = []
     num_rows = 0
     for path in paths:
-        table = _read(path, separator, tuple(header), max_rows - num_rows, max_bytes)
-        if tables and set(table.column_names) != set(tables[0].column_names):
-            different = sorted(set(table.column_names) ^ set(tables[0].column_names))
-            raise DataError(f"{path}: other columns than {paths[0]}: {', '.join(different[:5])}")
-        tables.append(table)
-        num_rows += table.num_rows
-    return join_tables(tables)
+        tables.append(_read(path, separator, tuple(header), max_rows - num_rows, max_bytes))
+        num_rows += tables[-1].num_rows
+    return join_tables(tables, paths)
 
 
-def join_tables(tables: Sequence[pa.Table]) -> pa.Table:
-    """Rows of tables with the same columns; a column of different types becomes text."""
+def join_tables(tables: Sequence[pa.Table], paths: Sequence[Path]) -> pa.Table:
+    """Rows of tables with the same columns; a column of different types becomes text.
+
+    Args:
+        tables: what to join, one after the other.
+        paths: where each comes from.
+
+    Raises:
+        DataError: one has other columns than the first.
+    """
     names = tables[0].column_names
+    for table, path in zip(tables, paths, strict=True):
+        if different := sorted({*table.column_names} ^ {*names}):
+            raise DataError(f"{path}: other columns than {paths[0]}: {', '.join(different[:5])}")
     tables = [table.select(names) for table in tables]
     try:
         return pa.concat_tables(tables, promote_options="permissive")
@@ -78,12 +87,16 @@ def _read(
         size = path.stat().st_size
         if path.is_dir():
             raise DataError(f"{path}: a folder; name the files in it, or a --format that knows it")
+        if not path.is_file():
+            raise DataError(f"{path}: a pipe or a device; write what comes from it to a file first")
         with path.open("rb") as file:
             start = file.read(4)
     except OSError as err:
         raise DataError(f"{path}: cannot be read: {err.strerror}") from err
     if size == 0:
         raise DataError(f"{path}: the file is empty")
+    if start[:2] in UTF16_MARKS:
+        raise DataError(f"{path}: UTF-16 text: {_CONVERT}")
     _check_bytes(path, size, max_bytes)
     if start == PARQUET_MAGIC or path.suffix.lower() in {".parquet", ".pq"}:
         table = _read_parquet(path, max_rows, max_bytes)
@@ -166,10 +179,7 @@ def _names(path: Path, table: pa.Table) -> list[str]:
     try:
         return list(table.column_names)
     except UnicodeDecodeError as err:
-        raise DataError(
-            f"{path}: the names of the columns are not UTF-8: convert the file, for instance with "
-            "iconv -t utf-8"
-        ) from err
+        raise DataError(f"{path}: the names of the columns are not UTF-8: {_CONVERT}") from err
 
 
 def _clean_names(path: Path, table: pa.Table) -> pa.Table:

@@ -8,7 +8,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from standing_orders.detect.decisions import cast_votes, decide_all
+from standing_orders.detect.decisions import (
+    apply_shield,
+    cast_votes,
+    decide_all,
+    suspicion_of,
+)
 from standing_orders.detect.enforcement import RuleBook
 from standing_orders.detect.events import DataSet, Events
 from standing_orders.detect.foresight import (
@@ -20,11 +25,11 @@ from standing_orders.detect.foresight import (
 from standing_orders.detect.game import Game, make_game, play
 from standing_orders.detect.metrics import count_decisions
 from standing_orders.detect.rollout import Rollout, collect
-from standing_orders.detect.settings import DetectConfig, LearnConfig, check_team
+from standing_orders.detect.settings import DetectConfig, LearnConfig, check_together
 from standing_orders.detect.team import TeamNetwork
 from standing_orders.detect.update import UpdateStats, build_batch, update
 from standing_orders.detect.views import remember, split_views
-from standing_orders.errors import ConfigError, NumericsError
+from standing_orders.errors import NumericsError
 from standing_orders.learn.snapshot import (
     Arrays,
     network_arrays,
@@ -107,9 +112,7 @@ class Trainer:
 
     def __init__(self, config: DetectConfig, data: DataSet) -> None:
         config = config.settled(data.task)
-        check_team(config.team)
-        if config.learn.credit == "vote" and config.learn.gradient == "expected":
-            raise ConfigError("learn.credit = 'vote': needs learn.gradient = 'sampled'")
+        check_together(config)
         self.config = config
         self.task = data.task
         self.table = config.costs.table()
@@ -201,6 +204,7 @@ class Trainer:
             judged = self.network.judge(features, game.starts)
         probs = np.exp(judged.log_probs.numpy().astype(np.float64))
         actions = decide_all(cast_votes(probs), probs, self.config.team).actions
+        actions, _ = apply_shield(self.book, actions, suspicion_of(probs), game.starts, self.task)
         lesson = make_lesson(probs, actions, game, self.task, self.book)
         heads = self.network.heads
         with torch.no_grad():

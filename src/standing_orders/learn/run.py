@@ -137,8 +137,7 @@ def _go_on(
 
 def config_of(folder: RunFolder) -> TrainConfig:
     """The config of a run."""
-    values = {name: value for name, value in folder.config.items() if name != "start"}
-    return TrainConfig(**values)
+    return folder.parse_config(TrainConfig, without="start")
 
 
 def start_from(trainer: Trainer, path: Path) -> dict[str, Any]:

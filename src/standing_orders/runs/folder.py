@@ -3,14 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from standing_orders.errors import CheckpointError
+from standing_orders.errors import CheckpointError, ConfigError
 from standing_orders.runs.files import TEMPORARY_PREFIX, write_atomically, writing
 from standing_orders.runs.lock import LOCK_NAME, RunLock
 from standing_orders.runs.plain import decode, encode
 from standing_orders.runs.versions import software_versions
 
+if TYPE_CHECKING:
+    from standing_orders.config import Config
+
+Model = TypeVar("Model", bound="Config")
 FORMAT = 1  # of run folders
 _MARK, _CONFIG, _VERSIONS = "run.json", "config.json", "versions.json"
 
@@ -49,8 +53,8 @@ class RunFolder:
         """
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)
-            path = path.resolve()
-            _check_unused(path)
+        path = path.resolve()
+        check_unused(path)
         files = {
             _CONFIG: dict(config),
             _VERSIONS: software_versions(),
@@ -58,7 +62,7 @@ class RunFolder:
         }
         content = {name: encode(value, name, indent=2) + b"\n" for name, value in files.items()}
         with RunLock(path):
-            _check_unused(path)  # again: another process may have been faster
+            check_unused(path)  # again: another process may have been faster
             for name, data in content.items():
                 write_atomically(path / name, data)
         return cls.open(path, kind=kind)
@@ -71,7 +75,7 @@ class RunFolder:
             CheckpointError: the folder is no run, or one of another kind or format version.
         """
         path = path.resolve()
-        if not (path / _MARK).is_file():
+        if not is_run(path):
             raise CheckpointError(f"{path}: not a run: there is no {_MARK} in it")
         mark = _read_object(path / _MARK)
         if mark.get("format") != FORMAT:
@@ -81,6 +85,24 @@ class RunFolder:
         if mark.get("kind") != kind:
             raise CheckpointError(f"{path}: a run of kind {mark.get('kind')!r}: must be {kind!r}")
         return cls(path, kind, _read_object(path / _CONFIG))
+
+    def parse_config(self, model: type[Model], *, without: str) -> Model:
+        """The config as the model that it was made from.
+
+        Args:
+            model: of the config.
+            without: what the folder's config holds besides the model's own values.
+
+        Raises:
+            CheckpointError: it does not fit the model, such as one of an older version.
+        """
+        values = {name: value for name, value in self.config.items() if name != without}
+        try:
+            return model(**values)
+        except ConfigError as err:
+            raise CheckpointError(
+                f"{self.path / _CONFIG}: not a config of this version: {err}"
+            ) from err
 
     def lock(self) -> RunLock:
         """Give the lock that whoever writes into the folder must hold."""
@@ -115,8 +137,19 @@ class RunFolder:
         return self.resolve("tensorboard")
 
 
-def _check_unused(path: Path) -> None:
-    names = {entry.name for entry in path.iterdir()}
+def is_run(path: Path) -> bool:
+    """Whether a folder holds a run."""
+    return (path / _MARK).is_file()
+
+
+def check_unused(path: Path) -> None:
+    """Refuse a place where no run can begin; for use before long work.
+
+    Raises:
+        CheckpointError: it is no folder, or one that holds a run or other things.
+    """
+    with writing(path):
+        names = {entry.name for entry in path.iterdir()} if path.exists() else set()
     names = {name for name in names if not name.startswith(TEMPORARY_PREFIX)}
     if _MARK in names:
         raise CheckpointError(f"{path}: holds a run: go on with --resume or choose another folder")

@@ -91,9 +91,7 @@ def stored_config(path: Path) -> SearchConfig:
     Raises:
         CheckpointError: the folder holds no search.
     """
-    folder = RunFolder.open(path, kind=KIND)
-    values = {name: value for name, value in folder.config.items() if name != "base_run"}
-    return SearchConfig(**values)
+    return RunFolder.open(path, kind=KIND).parse_config(SearchConfig, without="base_run")
 
 
 class _Search:

@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from standing_orders.detect.enforcement.rule import Mode, RuleConfig
+from standing_orders.detect.enforcement.rule import RuleConfig
+from standing_orders.detect.settings import Mode
 
 # An answer to one record says nothing about the next, so each must be answered at once.
 _ANSWER_WITHIN = {"records": 0, "sessions": 5}  # events

@@ -12,27 +12,32 @@ import difflib
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from standing_orders.config import Config
 from standing_orders.detect.enforcement.signals import SIGNALS
 from standing_orders.detect.enforcement.streams import Scope
+from standing_orders.detect.settings import MAX_REACH, Mode
 from standing_orders.errors import ConfigError
 from standing_orders.rules.stl import Formula, history, horizon, parse, syntax
 from standing_orders.rules.stl import signals as names_of
 
-Mode = Literal["watch", "fine", "lagrange", "shield"]
-MAX_REACH = 10_000  # events
 _CONTEXT = 60  # characters of a long formula shown on either side of the caret
+
+
+def _check_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", name):
+        raise ValueError("a name is a letter and up to 39 more letters, digits, _ or -")
+    return name
 
 
 class RuleConfig(Config):
     """A rule as the user writes it."""
 
-    name: str = Field(
-        pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$", description="What logs and tables call it."
+    name: Annotated[str, AfterValidator(_check_name)] = Field(
+        description="What logs and tables call it."
     )
     formula: str = Field(description="What must hold at every event, in signal temporal logic.")
     mode: Mode = Field(

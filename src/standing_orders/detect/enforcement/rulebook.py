@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.detect.enforcement.multiplier import Multiplier
-from standing_orders.detect.enforcement.rule import Mode, Rule, RuleConfig
+from standing_orders.detect.enforcement.rule import Rule, RuleConfig
 from standing_orders.detect.enforcement.soundness import check_can_fail
 from standing_orders.detect.enforcement.streams import Streams
 from standing_orders.detect.enforcement.verdicts import Bench, Verdicts
 from standing_orders.detect.enforcement.worths import action_worths
+from standing_orders.detect.settings import Mode
 from standing_orders.errors import CheckpointError, ConfigError
 
 CHARGED: tuple[Mode, ...] = ("fine", "lagrange")
