@@ -214,9 +214,8 @@ GRADIENTS: Variants = {
     "sampled PPO": {"learn": LearnConfig(gradient="sampled", advantages="agent", entropy=0.15)},
 }
 MODES: dict[str, Any] = {"watched": "watch", "priced (lagrange)": "lagrange"}
-# A target of 0.97 in training: the margin is for events that it has not seen.
 _STOPPED: dict[str, Any] = {
-    "defaults": False, "own": (STOPPED,), "price": 0.0, "price_rate": 0.5, "target": 0.97,
+    "defaults": False, "own": (STOPPED,), "price": 0.0, "price_rate": 0.5,
 }  # fmt: skip
 ONE_RULE: Variants = {
     label: {"rules": RulesConfig(**_STOPPED, mode=mode)} for label, mode in MODES.items()

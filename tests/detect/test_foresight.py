@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from standing_orders.detect.assess import Team, assess_foresight
+from standing_orders.detect.assess import Team, assess_foresight, assess_rules
 from standing_orders.detect.enforcement import RuleBook, RuleConfig, Streams
 from standing_orders.detect.events import DataSet
 from standing_orders.detect.foresight import Foresight, explained, recall
 from standing_orders.detect.settings import DetectConfig, LearnConfig, RulesConfig, TeamConfig
 from standing_orders.detect.synthetic import make_sessions
 from standing_orders.detect.trainer import Trainer
+from standing_orders.detect.unseen import stretches
 
 
 def rules_of(*windows: tuple[str, int]) -> RuleBook:
@@ -145,3 +146,20 @@ def test_without_rules_there_is_nothing_to_foresee(data: DataSet) -> None:
     trainer = Trainer(config, data)
     assert trainer.step()["foresight"] == {}
     assert assess_foresight(Team(trainer.network, trainer.config), data, trainer.config) == {}
+
+
+def test_prices_are_set_by_events_that_the_actors_do_not_learn_from(data: DataSet) -> None:
+    learn = LearnConfig(steps=300, iterations=1, foresight=0.0)
+    rules = RulesConfig(mode="lagrange", enforce=("answered",))
+    trainer = Trainer(DetectConfig(team=TeamConfig(patience=0.0), learn=learn, rules=rules), data)
+    chosen = stretches(data.validation.num_sessions, trainer._sessions_an_update(), update=0)
+    validation = data.validation.take_sessions(chosen)
+    record = trainer.step()
+    config = trainer.config
+    actions = Team(trainer.network, config).actions(validation)
+    part = replace(data, test=validation)
+    found = assess_rules(actions, np.zeros(len(actions)), part, config)["answered"]
+    (price,) = record["prices"]
+    assert price["violation_rate"] == found["violation_rate"]
+    assert price["violation_rate"] != record["rules"]["answered"]["violation_rate"]
+    assert record["foresight"] == {}

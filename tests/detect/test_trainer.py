@@ -15,14 +15,14 @@ from standing_orders.detect.trainer import Trainer
 from standing_orders.errors import ConfigError, NumericsError, VotingError
 
 
-def make_records(num: int = 600, seed: int = 0) -> DataSet:
+def make_records(num: int = 600, seed: int = 0, *, gap: float = 4.0) -> DataSet:
     """Threats have a high first column; three more columns are noise."""
     rng = np.random.default_rng(seed)
 
     def part(count: int) -> Events:
         threat = np.arange(count) % 8 == 0
         features = rng.normal(size=(count, 4)).astype(np.float32)
-        features[:, 0] += 4 * threat
+        features[:, 0] += gap * threat
         names = ("a", "b", "c", "d")
         return Events(
             features, names, names, threat, np.where(threat, 0, -1), ("scan",),
@@ -125,14 +125,15 @@ def test_prices_rise_while_a_rule_is_broken_and_the_curves_are_recorded() -> Non
         "price_rate": 0.5, "price": 0.0,
     }  # fmt: skip
     learn = {"iterations": 80, "learning_rate": 1e-2, "entropy": 0.1}
-    trainer, records = run(config_of(learn, rules), make_records())
-    rates = [record["rules"]["stopped"]["violation_rate"] for record in records]
+    data = make_records(3_000, gap=6.0)  # nobody need be wrong about a threat
+    trainer, records = run(config_of(learn, rules), data)
+    rates = [record["prices"][0]["violation_rate"] for record in records]  # on new events
     prices = [record["prices"][0]["price"] for record in records]
     assert np.mean(rates[2:6]) > 0.9
     assert np.mean(rates[-40:]) <= 0.05  # what the target allows
     assert prices[0] == 0.0
     assert max(prices) > 1.0
-    free = run(config_of(learn), make_records())[1]
+    free = run(config_of(learn), data)[1]
     kept = np.mean([record["team"]["reward"] for record in records[-10:]])
     unpriced = np.mean([record["team"]["reward"] for record in free[-10:]])
     assert kept < unpriced  # the price of the rule in reward

@@ -26,7 +26,6 @@ from standing_orders.detect.game import Game
 from standing_orders.detect.stacked import StackedLinear
 from standing_orders.errors import NumericsError
 
-NUM_STRETCHES = 8  # of an update; one alone would be too much of a kind
 _NUM_COUNTS = 8  # what a head is told about a window
 _HIDDEN = 32
 _PASSES, _MINIBATCHES = 2, 8

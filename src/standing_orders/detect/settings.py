@@ -139,8 +139,8 @@ class RulesConfig(Config):
     mode: Mode = Field(
         "watch",
         description="watch: log violations and margins. fine: a violation costs `price` reward. "
-        "lagrange: the price is learned until the target is kept. shield: the team's decision is "
-        "replaced if it would break the rule for certain.",
+        "lagrange: the price is learned, until the target is kept on the validation part. shield: "
+        "the team's decision is replaced if it would break the rule for certain.",
     )
     enforce: tuple[str, ...] = Field(
         (),

@@ -8,25 +8,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from standing_orders.detect.decisions import (
-    apply_shield,
-    cast_votes,
-    decide_all,
-    suspicion_of,
-)
 from standing_orders.detect.enforcement import RuleBook
 from standing_orders.detect.events import DataSet, Events
-from standing_orders.detect.foresight import (
-    NUM_STRETCHES,
-    explained,
-    learn_margins,
-    make_lesson,
-)
+from standing_orders.detect.foresight import explained, learn_margins, make_lesson
 from standing_orders.detect.game import Game, make_game, play
 from standing_orders.detect.metrics import count_decisions
 from standing_orders.detect.rollout import Rollout, collect
 from standing_orders.detect.settings import DetectConfig, LearnConfig, check_together
 from standing_orders.detect.team import TeamNetwork
+from standing_orders.detect.unseen import Glimpse, look, stretches
 from standing_orders.detect.update import UpdateStats, build_batch, update
 from standing_orders.detect.views import remember, split_views
 from standing_orders.errors import NumericsError
@@ -184,8 +174,7 @@ class Trainer:
         ):
             group["lr"] = rate
         stats = update(self.network, self.optimiser, batch, now, seed=self._seed("update"))
-        foreseen = self._learn_margins() if config.learn.foresight and self.book.rules else {}
-        prices = self.book.learn_prices(rollout.judgement)
+        foreseen, prices = self._learn_from_unseen()
         is_last = progress.updates + 1 >= config.learn.iterations
         self.progress = replace(
             progress,
@@ -195,21 +184,35 @@ class Trainer:
         )
         return self._record(rollout, stats, now, prices) | {"foresight": foreseen}
 
-    def _learn_margins(self) -> dict[str, float | None]:
+    def _learn_from_unseen(self) -> tuple[dict[str, float | None], list[dict[str, Any]]]:
+        """Let constraint heads and prices learn from events that the actors do not.
+
+        Returns:
+            How well the heads foresaw each rule before they learned, and records of the prices.
+        """
+        has_heads = bool(self.book.rules and self.config.learn.foresight)
+        if not (has_heads or self.book.rules_of("lagrange")):
+            return {}, []
+        count = self._sessions_an_update()
+        sessions = stretches(self._unseen.num_sessions, count, self.progress.updates)
+        seen = look(
+            self.network,
+            self._unseen_features[torch.from_numpy(self._unseen.rows_of(sessions))],
+            self._unseen.take(sessions),
+            task=self.task,
+            config=self.config.team,
+            book=self.book,
+        )
+        prices = self.book.learn_prices(self.book.judge(seen.streams(self.task)))
+        return (self._learn_margins(seen) if has_heads else {}), prices
+
+    def _learn_margins(self, seen: Glimpse) -> dict[str, float | None]:
         """Let the constraint heads learn; how well they foresaw each rule before they did."""
-        sessions = self._draw_stretches()
-        game = self._unseen.take(sessions)
-        features = self._unseen_features[torch.from_numpy(self._unseen.rows_of(sessions))]
+        heads, hidden = self.network.heads, seen.judged.hidden
+        lesson = make_lesson(seen.probs, seen.actions, seen.game, self.task, self.book)
         with torch.no_grad():
-            judged = self.network.judge(features, game.starts)
-        probs = np.exp(judged.log_probs.numpy().astype(np.float64))
-        actions = decide_all(cast_votes(probs), probs, self.config.team).actions
-        actions, _ = apply_shield(self.book, actions, suspicion_of(probs), game.starts, self.task)
-        lesson = make_lesson(probs, actions, game, self.task, self.book)
-        heads = self.network.heads
-        with torch.no_grad():
-            foreseen = explained(heads.margins(lesson.inputs(judged.hidden)), lesson.margins)
-        learn_margins(heads, self.optimiser, lesson, judged.hidden, seed=self._seed("foresight"))
+            foreseen = explained(heads.margins(lesson.inputs(hidden)), lesson.margins)
+        learn_margins(heads, self.optimiser, lesson, hidden, seed=self._seed("foresight"))
         return dict(zip([rule.name for rule in self.book.rules], foreseen, strict=True))
 
     def settings(self) -> LearnConfig:
@@ -241,14 +244,6 @@ class Trainer:
         passes = range(begin // num, (begin + count - 1) // num + 1)
         shuffled = np.concatenate([self._shuffled(one) for one in passes])
         return shuffled[begin % num :][:count]
-
-    def _draw_stretches(self) -> NDArray[np.int64]:
-        """Sessions of the validation part as they follow each other, from several places."""
-        num = self._unseen.num_sessions
-        length = max(1, self._sessions_an_update() // NUM_STRETCHES)
-        begins = np.arange(NUM_STRETCHES)[:, None] * num // NUM_STRETCHES
-        places = begins + self.progress.updates * length + np.arange(length)
-        return (places % num).ravel()
 
     def _sessions_an_update(self) -> int:
         mean_length = self.game.num_events / self.game.num_sessions
