@@ -42,6 +42,12 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
     assert f"standing-orders {command}" in capsys.readouterr().out
 
 
+def test_the_package_is_a_command() -> None:
+    words = [sys.executable, "-m", "standing_orders", "--version"]
+    shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert shown == f"standing-orders {VERSION}\n"
+
+
 def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--version") == 0
     assert capsys.readouterr().out == f"standing-orders {VERSION}\n"
