@@ -10,6 +10,7 @@ import standing_orders
 PACKAGE = Path(standing_orders.__file__).parent
 # From the top: a module may import from its own layer (a folder's own modules) and from below.
 LAYERS = (
+    {"__main__"},
     {"cli"},
     {"detect_commands"},
     {"detect_tables"},
