@@ -53,8 +53,8 @@ class TrainTeam(Command, DetectConfig):
             with resumable("detect train", folder), watch_team(folder) as on_update:
                 trainer = train(config, folder, data=data, on_update=on_update, report=tell)
         print(f"{trainer.progress.stopped} after {trainer.progress.updates} updates: {folder}")
-        for sentence in rules_not_kept(Journal(folder / "journal.jsonl").read()):
-            print(sentence)
+        for line in rules_not_kept(Journal(folder / "journal.jsonl").read()):
+            print(line)
         return 0
 
     def _look(self, config: DetectConfig) -> Any:

@@ -11,9 +11,10 @@ def update_of(rate: float | None, price: float = 7.0) -> dict[str, Any]:
 
 
 def test_a_rule_that_its_price_does_not_make_the_team_keep_is_named() -> None:
-    (sentence,) = rules_not_kept([update_of(0.0)] * 50 + [update_of(0.4)] * 20)
-    assert "`calm` is not kept: 40.0 % broken in the last 20 updates, 5.0 % allowed" in sentence
-    assert "price of 7.0" in sentence
+    line, advice = rules_not_kept([update_of(0.0)] * 50 + [update_of(0.4)] * 20)
+    assert "`calm` is not kept: 40.0 % broken on the validation part" in line
+    assert "in the last 20 updates, 5.0 % allowed, at a price of 7.0" in line
+    assert "--rules.enforce" in advice
 
 
 def test_nothing_is_said_of_rules_that_are_kept_or_that_have_no_price() -> None:

@@ -33,7 +33,7 @@ _TOO_OFTEN = 1.5  # times what is allowed; a price that has settled swings about
 
 
 def rules_not_kept(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A sentence for each rule that its learned price does not make the team keep.
+    """A line for each rule that its learned price does not make the team keep, then advice.
 
     Args:
         records: of the updates of a run.
@@ -42,19 +42,21 @@ def rules_not_kept(records: Sequence[Mapping[str, Any]]) -> list[str]:
     for record in records[-_LATELY:]:
         for price in record["prices"]:
             found.setdefault(price["rule"], []).append(price)
-    sentences = []
+    lines = []
     for name, prices in found.items():
         rates = [one["violation_rate"] for one in prices if one["violation_rate"] is not None]
         rate, allowed = float(np.mean(rates or [0.0])), prices[-1]["allowed"]
         if rate > _TOO_OFTEN * allowed:
-            sentences.append(
-                f"rule `{name}` is not kept: {100 * rate:.1f} % broken in the last "
-                f"{len(prices)} updates, {100 * allowed:.1f} % allowed, at a price of "
-                f"{prices[-1]['next_price']:.1f}. Perhaps it cannot be, with these events or "
-                "beside the other rules: price fewer (--rules.enforce), lower --rules.target, or "
-                "raise --rules.price-rate"
+            lines.append(
+                f"rule `{name}` is not kept: {100 * rate:.1f} % broken on the validation part in "
+                f"the last {len(prices)} updates, {100 * allowed:.1f} % allowed, at a price of "
+                f"{prices[-1]['next_price']:.1f}"
             )
-    return sentences
+    advice = (
+        "Perhaps it cannot be kept with these events, or beside the other rules: price fewer "
+        "(--rules.enforce), lower --rules.target, or raise --rules.price-rate."
+    )
+    return [*lines, advice] if lines else []
 
 
 @dataclass(frozen=True)
