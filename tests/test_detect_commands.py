@@ -65,7 +65,10 @@ def test_evaluate_prints_every_figure(trained: Path, capsys: pytest.CaptureFixtu
     assert run("detect", "evaluate", str(trained), "--messages", "5", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert all(row["agreed"] == row["in_range"] == 1.0 for row in found["agreements"])
-    assert len(found["agreements"]) == 10
+    assert len(found["agreements"]) == 20  # ten kinds of liar in two networks
+    assert all(row["undecided"] == 0 for row in found["agreements"])
+    rough = [row["view_changes"] for row in found["agreements"] if row["network"] == "rough"]
+    assert max(rough) > 0
     assert {row["num_liars"] for row in found["liars"]} == {0, 1, 2, 3, 4}
     assert len({row["kind"] for row in found["liars"]}) == 10
     silent = [row for row in found["liars"] if row["kind"] == "silent"]

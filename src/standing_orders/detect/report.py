@@ -1,5 +1,6 @@
 """Everything about a trained run, for `detect evaluate`."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,10 +25,16 @@ from standing_orders.detect.run import KIND, config_of, load_team
 from standing_orders.detect.settings import DetectConfig
 from standing_orders.detect.voting.committee import Committee
 from standing_orders.detect.voting.liars import LIARS
+from standing_orders.detect.voting.network import Conditions
 from standing_orders.detect.voting.simulate import agree
 from standing_orders.runs.loop import latest_of
 from standing_orders.seeding import child_seed
 
+# A network that is calm, and one that loses, delays and reorders messages for a while first.
+NETWORKS = {
+    "calm": Conditions(),
+    "rough": Conditions(settle_time=30.0, early_delay=20.0, loss_prob=0.3, slow_prob=0.2),
+}
 _LATELY = 20  # updates
 _TOO_OFTEN = 1.5  # times what is allowed; a price that has settled swings about it
 
@@ -121,28 +128,34 @@ def agree_by_messages(
 ) -> list[Figures]:
     """Let the agents agree without a trusted counter, as many of them lying as they bear.
 
+    View changes and messages are means an event.
+
     Raises:
         VotingError: n < 3f + 1, or f = 0.
     """
     enough = int(data.test.starts.searchsorted(num_events, side="left"))
     part = data.test.take_sessions(range(min(enough, data.test.num_sessions)))
     votes = cast_votes(team.probabilities(part))[:num_events]
+    liars = range(config.team.faults)
     found = []
-    for kind in LIARS:
+    for network, kind in itertools.product(NETWORKS, LIARS):
         outcome = agree(
             votes,
             config.team.faults,
-            liars=dict.fromkeys(range(config.team.faults), kind),
+            liars=dict.fromkeys(liars, kind),
+            conditions=NETWORKS[network],
             seed=child_seed(config.seed, "detect", "agree", kind),
         )
         found.append(
             {
+                "network": network,
                 "liar": kind,
                 "events": len(votes),
                 "agreed": float(outcome.has_agreement.mean()),
                 "in_range": float(outcome.is_valid.mean()),
                 "undecided": outcome.num_undecided,
                 "fallbacks": outcome.num_fallbacks,
+                "view_changes": float(outcome.views.clip(0).max(axis=1).mean()),
                 "messages_per_event": outcome.num_messages / len(votes),
             }
         )
