@@ -214,11 +214,9 @@ GRADIENTS: Variants = {
     "sampled PPO": {"learn": LearnConfig(gradient="sampled", advantages="agent", entropy=0.15)},
 }
 MODES: dict[str, Any] = {"watched": "watch", "priced (lagrange)": "lagrange"}
-_STOPPED: dict[str, Any] = {
-    "defaults": False, "own": (STOPPED,), "price": 0.0, "price_rate": 0.5,
-}  # fmt: skip
 ONE_RULE: Variants = {
-    label: {"rules": RulesConfig(**_STOPPED, mode=mode)} for label, mode in MODES.items()
+    label: {"rules": RulesConfig(defaults=False, own=(STOPPED,), mode=mode)}
+    for label, mode in MODES.items()
 }
 ALL_RULES: Variants = {label: {"rules": RulesConfig(mode=mode)} for label, mode in MODES.items()}
 ALL_SETS = ("nsl-kdd", "unsw-nb15", "synthetic")
