@@ -104,7 +104,9 @@ def test_compare_puts_everybody_side_by_side(log: Path, capsys: pytest.CaptureFi
     ]  # fmt: skip
     assert all(len(figures) == 1 for figures in found["contestants"].values())
     assert run(*words, "--team.hidden", "8") == 0
-    assert "rules broken, team, false_alarms priced" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert "rules broken, team, false_alarms priced" in printed.out
+    assert "seed 1/1: PPO without rules" in printed.err  # where it is, also without a terminal
 
 
 def test_the_default_stream_needs_no_files(

@@ -126,10 +126,10 @@ def watch_team(folder: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
 
 @contextmanager
 def watch_steps() -> Iterator[Callable[[str], None]]:
-    """What is being worked on, on standard error; quiet if that is not a terminal."""
-    console = Console(stderr=True)
+    """What is being worked on, on standard error; a line for each if that is not a terminal."""
+    console = Console(stderr=True, highlight=False)
     if not console.is_terminal:
-        yield lambda _: None
+        yield console.print
         return
     with console.status("") as status:
         yield status.update
