@@ -35,6 +35,7 @@ from standing_orders.detect.events import DataSet
 from standing_orders.detect.probe import probe
 from standing_orders.detect.settings import DetectConfig, LearnConfig, RulesConfig, TeamConfig
 from standing_orders.detect.stopping import fit_fixed_prefix, fit_history_boosting
+from standing_orders.detect.synthetic import make_sessions
 from standing_orders.detect.trainer import Trainer
 from standing_orders.detect.uncertainty import seed_interval
 from standing_orders.learn.run import use_one_thread
@@ -71,6 +72,13 @@ def config_of(task: Task, name: str, **options: Any) -> DetectConfig:
         learn = options.get("learn", LearnConfig())
         options["learn"] = learn.model_copy(update={"iterations": 3, "steps": 500})
     return DetectConfig(**files, **options)
+
+
+def read(task: Task, config: DetectConfig) -> DataSet:
+    """The events of a config."""
+    if task.quick:
+        return make_sessions(config.data_seed, num_sessions=400)
+    return load(config.data_config())
 
 
 def sets_of(task: Task, *names: str) -> list[str]:
@@ -111,7 +119,7 @@ def measure_records(task: Task) -> None:
         for index in task.indices:
             began = time.perf_counter()
             config = seeded(config_of(task, name), index)
-            data = load(config.data_config())
+            data = read(task, config)
             probe(data, config.seed)
             team, own, _ = train(config, data)
             seconds = time.perf_counter() - began
@@ -138,7 +146,7 @@ def measure_sessions(task: Task) -> None:
         rows: dict[str, list[dict[str, Any]]] = {}
         for index in task.indices:
             config = seeded(config_of(task, name), index)
-            data = load(config.data_config())
+            data = read(task, config)
             team, own, _ = train(config, data)
             parts = (data.train, data.validation, own.seed)
             found = assess(team, data, own)
@@ -178,7 +186,7 @@ def measure_variants(
             rows = []
             for index in task.indices:
                 config = seeded(config_of(task, name, **options), index)
-                data = load(config.data_config())
+                data = read(task, config)
                 team, own, seconds = train(config, data)
                 main = main_figure(data.task)
                 row = {main: assess(team, data, own)[main], "seconds": seconds}

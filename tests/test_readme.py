@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import torch
 from standing_orders.baselines.scripted import NAMES, ScriptedDefender
 from standing_orders.cli import main
 from standing_orders.config import GameConfig
+from standing_orders.detect.synthetic import make_sessions
 from standing_orders.evaluate import evaluate
 
 ROOT = Path(__file__).parents[1]
@@ -63,6 +65,8 @@ def test_command_runs(
 ) -> None:
     monkeypatch.chdir(newcomer)
     monkeypatch.setattr("standing_orders.bench.BATCH_SIZES", (1, 100))
+    few = partial(make_sessions, num_sessions=400)
+    monkeypatch.setattr("standing_orders.detect.data.make_sessions", few)
     words = shlex.split(command.split(">", maxsplit=1)[0])[1:]
     name = " ".join(words[:2]) if words[0] == "detect" else words[0]
     words += SHORTENED.get(name, "").split()
