@@ -43,11 +43,32 @@ def team(**options: Any) -> DetectConfig:
 
 @pytest.mark.parametrize("task", ["sessions", "records"])
 @pytest.mark.parametrize("views", ["all", "split"])
-def test_pettingzoo_accepts_it(task: str, views: str, request: pytest.FixtureRequest) -> None:
+def test_pettingzoo_accepts_it(
+    task: str,
+    views: str,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     data = request.getfixturevalue(task)
     env = DetectionEnv(data, team(views=views), horizon=20)
     parallel_api_test(env, num_cycles=60)
+    assert "Passed Parallel API test" in capsys.readouterr().out
     parallel_seed_test(lambda: DetectionEnv(data, team(views=views), horizon=20), num_cycles=20)
+
+
+@pytest.mark.parametrize("task", ["sessions", "records"])
+@pytest.mark.parametrize("views", ["all", "split"])
+def test_observations_are_in_their_spaces(
+    task: str, views: str, request: pytest.FixtureRequest
+) -> None:
+    env = DetectionEnv(request.getfixturevalue(task), team(views=views), horizon=20)
+    seen, _ = env.reset(seed=0)
+    for _ in range(20):
+        assert seen.keys() == set(env.agents)
+        assert all(env.observation_space(agent).contains(view) for agent, view in seen.items())
+        seen, *_ = env.step(dict.fromkeys(env.agents, ALLOW))
+        if not env.agents:
+            seen, _ = env.reset()
 
 
 def test_a_block_by_the_vote_ends_the_session_and_a_lone_one_does_not(sessions: DataSet) -> None:

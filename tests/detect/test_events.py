@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from standing_orders.detect.actions import ACTION_NAMES, NUM_ACTIONS, QUARANTINE
-from standing_orders.detect.events import DataSet, Events
+from standing_orders.detect.events import Events
 from standing_orders.errors import DataError, NumericsError
 
 
@@ -72,10 +72,3 @@ def test_a_feature_that_is_not_finite_is_named() -> None:
     features[3, 1] = np.nan
     with pytest.raises(NumericsError, match="'b=x' is not finite"):
         replace(make_events(), features=features)
-
-
-def test_attacks_unseen_in_training_are_named() -> None:
-    events = make_events()
-    train = events.take_sessions([0, 1])
-    dataset = DataSet("d", "sessions", train, train, events, {})
-    assert dataset.unseen_attacks == ("second",)

@@ -45,7 +45,9 @@ def test_attacks_do_not_show_in_the_length_of_sessions_alone() -> None:
 
 def test_one_attack_occurs_in_the_test_part_only() -> None:
     dataset = make_sessions(0, num_sessions=1000)
-    assert dataset.unseen_attacks == (UNSEEN,)
+    known = np.union1d(dataset.train.attacks, dataset.validation.attacks)
+    unseen = np.setdiff1d(dataset.test.attacks, known)
+    assert [dataset.test.attack_names[index] for index in unseen] == [UNSEEN]
     assert set(np.unique(dataset.test.attacks)) == set(range(-1, len(CHAINS)))
 
 

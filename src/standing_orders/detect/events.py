@@ -126,10 +126,3 @@ class DataSet:
     test: Events
     dropped: dict[str, str]  # column -> why it is not an input
     notes: tuple[str, ...] = ()  # what was done to the data or looks odd about it, one line each
-
-    @property
-    def unseen_attacks(self) -> tuple[str, ...]:
-        """Attacks that occur in the test part but neither in training nor in validation."""
-        known = np.union1d(self.train.attacks, self.validation.attacks)
-        unseen = np.setdiff1d(self.test.attacks, known)
-        return tuple(self.test.attack_names[index] for index in unseen)

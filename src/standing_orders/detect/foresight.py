@@ -20,6 +20,7 @@ from standing_orders.detect.actions import ALLOW
 from standing_orders.detect.decisions import as_streams, suspicion_of
 from standing_orders.detect.enforcement import RuleBook, Streams
 from standing_orders.detect.enforcement.rule import Rule
+from standing_orders.detect.enforcement.signals import window_sum
 from standing_orders.detect.enforcement.verdicts import Bench
 from standing_orders.detect.events import Task
 from standing_orders.detect.game import Game
@@ -100,15 +101,13 @@ def recall(streams: Streams, rules: Sequence[Rule]) -> NDArray[np.float32]:
     values = []
     for rule in windows_of(rules):
         traces, signals = bench.signals(rule)
-        window, index = rule.config.window, np.arange(traces.num_events)
+        window = rule.config.window
         flagged, doubt = signals["flagged"], signals["suspicion"]
         names = ("alert", "block", "quarantine", "changed", "suspicion")
         counted = [*(signals[name] for name in names), doubt * (1 - flagged), (1 - doubt) * flagged]
-        totals = np.zeros((len(counted), traces.num_events + 1))
-        np.cumsum(counted, axis=1, out=totals[:, 1:])
-        oldest = np.maximum(index - window + 1, traces.first)
-        sums = (totals[:, 1:] - totals[:, oldest]) / math.sqrt(window)
-        values += [traces.put(row) for row in (*sums, (index - oldest + 1) / window)]
+        sums = [window_sum(one, traces, window) / math.sqrt(window) for one in counted]
+        passed = np.minimum(traces.place + 1, window) / window
+        values += [traces.put(row) for row in (*sums, passed)]
     return np.stack(values, axis=-1).transpose(1, 0, 2).astype(np.float32)
 
 

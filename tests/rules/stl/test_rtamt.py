@@ -64,21 +64,26 @@ def run_rtamt(formula: s.Formula, signals: dict[str, np.ndarray]) -> list[float]
     return [value for _, value in result]
 
 
-def compare_with_rtamt(seeds: range) -> None:
+def largest_gap(seeds: range) -> tuple[float, str]:
+    """How far robustness is from rtamt's at most, and for which formula."""
+    gaps = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
         formula = random_formula(rng, int(rng.integers(1, 4)), is_plain=True)
         signals = random_signals(rng, (int(rng.integers(2, 20)),))  # one step is too few for rtamt
-        np.testing.assert_allclose(
-            robustness(formula, signals), run_rtamt(formula, signals), rtol=0, atol=1e-9,
-            err_msg=f"seed {seed}: {formula}",
-        )  # fmt: skip
+        ours, theirs = robustness(formula, signals), np.array(run_rtamt(formula, signals))
+        with np.errstate(invalid="ignore"):
+            gap = np.where(ours == theirs, 0.0, np.abs(ours - theirs))  # both may be infinite
+        gaps.append((float(np.nan_to_num(gap, nan=np.inf).max()), f"seed {seed}: {formula}"))
+    return max(gaps)
 
 
 def test_equals_rtamt_on_200_random_formulas() -> None:
-    compare_with_rtamt(range(200))
+    gap, where = largest_gap(range(200))
+    assert gap <= 1e-9, where
 
 
 @pytest.mark.slow
 def test_equals_rtamt_on_2000_random_formulas() -> None:
-    compare_with_rtamt(range(10_000, 12_000))
+    gap, where = largest_gap(range(10_000, 12_000))
+    assert gap <= 1e-9, where

@@ -149,12 +149,15 @@ def signals_of(
     index = np.arange(traces.num_events)
     same = (shares * shares[np.maximum(index - 1, 0)]).sum(-1)
     changed = (1 - same) * _like(index != traces.first, threat)
-    before = np.maximum(index - window, traces.first - 1)  # the last event outside the window
-    sums = []
-    for values in _summed(shares, threat, changed):
-        total = values.cumsum(0)
-        sums.append(total - total[np.maximum(before, 0)] * _like(before >= 0, threat))
+    sums = [window_sum(values, traces, window) for values in _summed(shares, threat, changed)]
     return _name_all(shares, threat, suspicion, changed, sums, window)
+
+
+def window_sum(values: Values, traces: Traces, window: int) -> Values:  # both (num_events,)
+    """Sum over the last `window` events of the trace, each event included."""
+    before = np.maximum(np.arange(traces.num_events) - window, traces.first - 1)  # outside it
+    total = values.cumsum(0)
+    return total - total[np.maximum(before, 0)] * _like(before >= 0, values)
 
 
 def _like(mask: NDArray[np.bool_], values: Values) -> Values:
