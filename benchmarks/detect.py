@@ -28,15 +28,13 @@ from standing_orders.detect.assess import (
     mean_reward,
 )
 from standing_orders.detect.classifiers import fit_boosting
-from standing_orders.detect.contest import seeded
+from standing_orders.detect.contest import seeded, train_team
 from standing_orders.detect.data import load
-from standing_orders.detect.enforcement import RuleBook
 from standing_orders.detect.events import DataSet
 from standing_orders.detect.probe import probe
 from standing_orders.detect.settings import DetectConfig, LearnConfig, RulesConfig, TeamConfig
 from standing_orders.detect.stopping import fit_fixed_prefix, fit_history_boosting
 from standing_orders.detect.synthetic import make_sessions
-from standing_orders.detect.trainer import Trainer
 from standing_orders.detect.uncertainty import seed_interval
 from standing_orders.learn.run import use_one_thread
 
@@ -91,12 +89,9 @@ def sets_of(task: Task, *names: str) -> list[str]:
 def train(config: DetectConfig, data: DataSet) -> tuple[Team, DetectConfig, float]:
     """A team, its settled config, and the seconds it took."""
     began = time.perf_counter()
-    trainer = Trainer(config, data)
-    while not trainer.is_done:
-        trainer.step()
-    book = RuleBook(trainer.config.rules.rules(data.task))
-    team = Team(trainer.network, trainer.config, book)
-    return team, trainer.config, time.perf_counter() - began
+    own = config.settled(data.task)
+    team = train_team(own, data)
+    return team, own, time.perf_counter() - began
 
 
 def show(label: str, figures: list[dict[str, Any]]) -> None:

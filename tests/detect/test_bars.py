@@ -5,22 +5,19 @@ from pathlib import Path
 import pytest
 
 from standing_orders.detect.assess import Team, assess, assess_liars
-from standing_orders.detect.contest import seeded
+from standing_orders.detect.contest import seeded, train_team
 from standing_orders.detect.data import load
 from standing_orders.detect.events import DataSet
 from standing_orders.detect.settings import DetectConfig, LearnConfig
 from standing_orders.detect.stopping import fit_fixed_prefix
 from standing_orders.detect.synthetic import make_sessions
-from standing_orders.detect.trainer import Trainer
 from standing_orders.learn.run import use_one_thread
 
 
 def trained(config: DetectConfig, data: DataSet) -> tuple[Team, DetectConfig]:
     use_one_thread()
-    trainer = Trainer(config, data)
-    while not trainer.is_done:
-        trainer.step()
-    return Team(trainer.network, trainer.config), trainer.config
+    own = config.settled(data.task)
+    return train_team(own, data), own
 
 
 @pytest.mark.slow
