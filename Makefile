@@ -7,7 +7,7 @@ READY := .venv/.ready
 DEMO := runs/demo
 
 demo: $(READY)  ## search the 120 orders with a small budget: a few minutes
-	$(BIN)/standing-orders search --config configs/search.toml --budget 30000 \
+	$(BIN)/standing-orders search --config src/standing_orders/presets/search.toml --budget 30000 \
 		--base.episodes 20000 --run $(DEMO) $(if $(wildcard $(DEMO)/run.json),--resume)
 
 test: $(READY) lint  ## lint and the default tests: what CI runs

@@ -17,8 +17,9 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+import standing_orders
 from standing_orders.config import read_toml
-from standing_orders.detect.assess import (
+from standing_orders.detect.assess.assess import (
     Team,
     assess,
     assess_foresight,
@@ -27,18 +28,19 @@ from standing_orders.detect.assess import (
     main_figure,
     mean_reward,
 )
-from standing_orders.detect.classifiers import fit_boosting
-from standing_orders.detect.contest import seeded, train_team
-from standing_orders.detect.data import load
-from standing_orders.detect.events import DataSet
-from standing_orders.detect.probe import probe
-from standing_orders.detect.settings import DetectConfig, LearnConfig, RulesConfig, TeamConfig
-from standing_orders.detect.stopping import fit_fixed_prefix, fit_history_boosting
-from standing_orders.detect.synthetic import make_sessions
-from standing_orders.detect.uncertainty import seed_interval
+from standing_orders.detect.assess.classifiers import fit_boosting
+from standing_orders.detect.assess.contest import seeded, train_team
+from standing_orders.detect.assess.probe import probe
+from standing_orders.detect.assess.stopping import fit_fixed_prefix, fit_history_boosting
+from standing_orders.detect.assess.uncertainty import seed_interval
+from standing_orders.detect.config import DetectConfig, LearnConfig, RulesConfig, TeamConfig
+from standing_orders.detect.data.events import DataSet
+from standing_orders.detect.data.load import load
+from standing_orders.detect.data.synthetic import make_sessions
 from standing_orders.learn.run import use_one_thread
 
 What = Literal["records", "sessions", "views", "gradient", "rule", "rules", "published"]
+PRESETS = Path(standing_orders.__file__).parent / "presets"
 STOPPED = "stopped: always (threat -> restrictive)"
 
 
@@ -242,7 +244,7 @@ def main(task: Task) -> None:
         case "rules":
             measure_variants(task, ALL_RULES, ALL_SETS, rule_figures)
         case "published":
-            values = read_toml(Path(__file__).parents[1] / "configs" / "detect-published.toml")
+            values = read_toml(PRESETS / "detect-published.toml")
             published = DetectConfig(**values)
             options = {name: getattr(published, name) for name in values}
             measure_variants(task, {"detect-published": options}, ALL_SETS, rule_figures)

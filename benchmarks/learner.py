@@ -16,8 +16,8 @@ import numpy as np
 import tyro
 
 from standing_orders.config import GameConfig, RedAgent, SimConfig, TrainConfig, read_toml
-from standing_orders.evaluate import evaluate
-from standing_orders.learn.obedience import measure_obedience, summarise
+from standing_orders.evaluate.card import evaluate
+from standing_orders.evaluate.obedience import measure_obedience, summarise
 from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.run import load_network, resume, train
 from standing_orders.rules.orders import NAMED_ORDERS, NUM_ORDERS, describe_order

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from standing_orders.baselines.scripted import ScriptedDefender
+from standing_orders.cage2.defenders import ScriptedDefender
+from standing_orders.cli.play_view import play, render
 from standing_orders.config import SimConfig
-from standing_orders.play import play, render
 
 FOLDER = Path(__file__).parent
 SHOWN_STEP = 33

@@ -12,19 +12,12 @@ PACKAGE = Path(standing_orders.__file__).parent
 LAYERS = (
     {"__main__"},
     {"cli"},
-    {"detect_commands"},
-    {"detect_tables"},
-    {"command"},
-    {"training_tables", "search_tables"},
-    {"tables"},
-    {"bench", "play", "scoring", "sb3"},
-    {"evaluate"},
-    {"search", "detect"},
+    {"evaluate", "search", "detect"},
+    {"voting"},
     {"learn"},
-    {"baselines"},
     {"rules"},
-    {"policy", "cage2"},
-    {"runs", "config", "seeding", "intervals", "errors", "version"},
+    {"cage2"},
+    {"runs", "config", "seeding", "stats", "compiled", "errors", "version", "presets"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # Small modules of the lowest layers build on each other, errors first.
@@ -34,6 +27,8 @@ ALLOWED_SIDEWAYS = {
     ("runs", "config"),
     ("runs", "errors"),
     ("runs", "version"),
+    ("search", "evaluate"),
+    ("voting", "detect"),
 }
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from standing_orders.baselines.scripted import NAMES, ScriptedDefender
-from standing_orders.cli import main
+from standing_orders.cage2.defenders import NAMES, ScriptedDefender
+from standing_orders.cli.app import main
 from standing_orders.config import GameConfig
-from standing_orders.detect.synthetic import make_sessions
-from standing_orders.evaluate import evaluate
+from standing_orders.detect.data.synthetic import make_sessions
+from standing_orders.evaluate.card import evaluate
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -64,9 +64,9 @@ def test_command_runs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(newcomer)
-    monkeypatch.setattr("standing_orders.bench.BATCH_SIZES", (1, 100))
+    monkeypatch.setattr("standing_orders.evaluate.bench.BATCH_SIZES", (1, 100))
     few = partial(make_sessions, num_sessions=400)
-    monkeypatch.setattr("standing_orders.detect.data.make_sessions", few)
+    monkeypatch.setattr("standing_orders.detect.data.load.make_sessions", few)
     words = shlex.split(command.split(">", maxsplit=1)[0])[1:]
     name = " ".join(words[:2]) if words[0] == "detect" else words[0]
     words += SHORTENED.get(name, "").split()

@@ -2,7 +2,7 @@
 
 import sys
 
-from standing_orders.cli import main
+from standing_orders.cli.app import main
 
 if __name__ == "__main__":
     sys.exit(main())

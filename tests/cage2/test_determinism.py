@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from standing_orders.baselines.scripted import ScriptedDefender
 from standing_orders.cage2.batch import Cage2Batch
+from standing_orders.cage2.defenders import ScriptedDefender
 from standing_orders.cage2.scenario import OBSERVATION_STYLES, RED_AGENTS, RULE_SETS
 from standing_orders.cage2.state import digest
 from standing_orders.config import SimConfig

@@ -8,11 +8,11 @@ import pytest
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from standing_orders.detect.actions import ALLOW, BLOCK
+from standing_orders.detect.config import DetectConfig, TeamConfig
 from standing_orders.detect.costs import CostTable, record_rewards, team_rewards
+from standing_orders.detect.data.events import DataSet, Events
+from standing_orders.detect.data.synthetic import make_sessions
 from standing_orders.detect.env import DetectionEnv
-from standing_orders.detect.events import DataSet, Events
-from standing_orders.detect.settings import DetectConfig, TeamConfig
-from standing_orders.detect.synthetic import make_sessions
 from standing_orders.errors import ConfigError, SimulationError, VotingError
 
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from standing_orders.config import read_toml
-from standing_orders.detect.settings import DetectConfig
+from standing_orders.detect.config import DetectConfig
 
-CONFIGS = Path(__file__).parents[2] / "configs"
+CONFIGS = Path(__file__).parents[2] / "src" / "standing_orders" / "presets"
 
 
 def test_the_default_preset_is_the_defaults_written_out() -> None:

@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from standing_orders.baselines.scripted import ScriptedDefender
+from standing_orders.cage2.defenders import ScriptedDefender
 from standing_orders.config import SimConfig
-from standing_orders.evaluate import HORIZONS, play_returns
+from standing_orders.evaluate.card import HORIZONS, play_returns
 
 BLUE = {
     "sleep": "sleep",

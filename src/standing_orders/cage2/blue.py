@@ -10,7 +10,6 @@ from standing_orders.cage2.actions import (
     RESTORE,
     SLEEP,
 )
-from standing_orders.cage2.compiled import jit
 from standing_orders.cage2.scenario import (
     BASE_PORTS,
     BELIEF_NO,
@@ -28,6 +27,7 @@ from standing_orders.cage2.scenario import (
     VSFTPD,
 )
 from standing_orders.cage2.state import Environment
+from standing_orders.compiled import jit
 
 
 @jit

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.cage2.compiled import jit
 from standing_orders.cage2.scenario import (
     HOSTS,
     NO_TARGET,
@@ -17,6 +16,7 @@ from standing_orders.cage2.scenario import (
     UNIT_TYPE_HOSTS,
 )
 from standing_orders.cage2.state import Environment
+from standing_orders.compiled import jit
 
 
 @jit

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.cage2.compiled import count_bits, jit
 from standing_orders.cage2.scenario import (
     ACTIVITIES,
     ACTIVITY_BITS,
@@ -21,6 +20,7 @@ from standing_orders.cage2.scenario import (
     STOCK,
 )
 from standing_orders.cage2.state import Environment
+from standing_orders.compiled import count_bits, jit
 from standing_orders.errors import ConfigError
 
 # A host's four bits as four bytes, read as one 32-bit word: 13 stores write an observation.

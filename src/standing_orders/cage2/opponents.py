@@ -8,7 +8,6 @@ the choice into the agent's memory. Bit 20 + s of a target mask stands for subne
 
 import numpy as np
 
-from standing_orders.cage2.compiled import count_bits, jit, nth_bit
 from standing_orders.cage2.rng import below
 from standing_orders.cage2.scenario import (
     B_LINE,
@@ -37,6 +36,7 @@ from standing_orders.cage2.scenario import (
     USER4,
 )
 from standing_orders.cage2.state import Environment
+from standing_orders.compiled import count_bits, jit, nth_bit
 
 # B_line's plan: the action of each index, its target, and the index it falls back to.
 _X, _Y = -1, -2  # the user host drawn once per episode, and the enterprise host behind it

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.cage2.blue import act_blue
-from standing_orders.cage2.compiled import jit
 from standing_orders.cage2.observe import clear_events, observe, update_belief
 from standing_orders.cage2.opponents import commit, decide
 from standing_orders.cage2.red import act_red, is_exploitable, is_known, needs_session_pick
@@ -37,6 +36,7 @@ from standing_orders.cage2.scenario import (
 )
 from standing_orders.cage2.state import Environment, allocate, begin_episode
 from standing_orders.cage2.traces import FED, STATE_FIELDS, Recording, read_recording
+from standing_orders.compiled import jit
 
 AGENT_NAMES = {B_LINE: "b_line", MEANDER: "meander", SLEEP: "sleep", FED: "fed"}
 

@@ -1,7 +1,6 @@
 """Red's actions: the random draws each one needs, and its compiled effects given those draws."""
 
 from standing_orders.cage2.blue import listening_ports
-from standing_orders.cage2.compiled import count_bits, jit, nth_bit
 from standing_orders.cage2.rng import below
 from standing_orders.cage2.scenario import (
     BASE_CONNECTIONS,
@@ -39,6 +38,7 @@ from standing_orders.cage2.scenario import (
     VSFTPD,
 )
 from standing_orders.cage2.state import MAX_SESSIONS, Environment
+from standing_orders.compiled import count_bits, jit, nth_bit
 
 _TOP_BELOW = int(TOP_EXPLOIT_PROB * 2**32)
 _DETECTED_BELOW = int(DETECTION_PROB * 2**32)

@@ -1,7 +1,6 @@
 """Blue's reward, in tenths of a point so that sums are exact."""
 
 from standing_orders.cage2.actions import KIND_OF_ACTION, RESTORE
-from standing_orders.cage2.compiled import count_bits, jit
 from standing_orders.cage2.scenario import (
     HOSTS_WORTH_A_TENTH,
     HOSTS_WORTH_ONE,
@@ -9,6 +8,7 @@ from standing_orders.cage2.scenario import (
     SERVICE_DOWN_TENTHS,
 )
 from standing_orders.cage2.state import Environment
+from standing_orders.compiled import count_bits, jit
 
 TENTHS_PER_POINT = 10
 

@@ -6,7 +6,7 @@ draws the same words whatever its place in a batch, the batch size, the thread o
 
 import numpy as np
 
-from standing_orders.cage2.compiled import jit
+from standing_orders.compiled import jit
 
 RED_STREAM = 0
 BLUE_STREAM = 1

@@ -11,7 +11,6 @@ from typing import Annotated, Any, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.cage2.compiled import jit
 from standing_orders.cage2.scenario import (
     FAILED,
     NO_TARGET,
@@ -21,6 +20,7 @@ from standing_orders.cage2.scenario import (
     USER,
     USER0,
 )
+from standing_orders.compiled import jit
 
 # A host that holds this many red sessions gains no further one. Without a privileged session a
 # host never comes near it; with one, further sessions change neither reward nor observation.

@@ -5,13 +5,13 @@ from numpy.typing import NDArray
 
 from standing_orders.cage2.actions import NUM_ACTIONS, SLEEP
 from standing_orders.cage2.blue import act_blue
-from standing_orders.cage2.compiled import jit
 from standing_orders.cage2.observe import clear_events, observe, update_belief
 from standing_orders.cage2.opponents import choose, commit, decide
 from standing_orders.cage2.red import act_red, draw
 from standing_orders.cage2.reward import reward_tenths
 from standing_orders.cage2.rng import RED_STREAM, philox
 from standing_orders.cage2.state import Environment, begin_episode
+from standing_orders.compiled import jit
 
 
 @jit

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.detect.actions import ALLOW, BLOCK
-from standing_orders.detect.enforcement import RuleBook, Shield, Streams
-from standing_orders.detect.events import Task
-from standing_orders.detect.game import Game, play
-from standing_orders.detect.settings import TeamConfig
-from standing_orders.detect.voting.quorum import decide
+from standing_orders.detect.config import TeamConfig
+from standing_orders.detect.data.events import Task
+from standing_orders.detect.learn.game import Game, play
+from standing_orders.detect.rules import RuleBook, Shield, Streams
+from standing_orders.voting.quorum import decide
 
 
 @dataclass(frozen=True, eq=False)

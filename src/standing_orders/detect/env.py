@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
 from standing_orders.detect.actions import NUM_ACTIONS
+from standing_orders.detect.config import DetectConfig, check_team
 from standing_orders.detect.costs import team_rewards
+from standing_orders.detect.data.events import DataSet
 from standing_orders.detect.decisions import decide_all
-from standing_orders.detect.events import DataSet
-from standing_orders.detect.game import Game, OpenSessions, make_game
-from standing_orders.detect.settings import DetectConfig, check_team
-from standing_orders.detect.trainer import prepare
-from standing_orders.detect.views import split_views
+from standing_orders.detect.learn.game import Game, OpenSessions, make_game
+from standing_orders.detect.learn.trainer import prepare
+from standing_orders.detect.learn.views import split_views
 from standing_orders.errors import ConfigError, SimulationError
 
 Observations = dict[str, NDArray[np.float32]]
@@ -42,7 +42,7 @@ class DetectionEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo ships no ty
         ConfigError: the team's vote needs probabilities, which actions do not have.
 
     Example:
-        >>> from standing_orders.detect.synthetic import make_sessions
+        >>> from standing_orders.detect.data.synthetic import make_sessions
         >>> env = DetectionEnv(make_sessions(0, num_sessions=60), DetectConfig())
         >>> observations, infos = env.reset(seed=1)
         >>> step = env.step({agent: 0 for agent in env.agents})

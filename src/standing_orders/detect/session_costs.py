@@ -30,7 +30,7 @@ from pydantic import Field
 from standing_orders.config import Config
 from standing_orders.detect.actions import ACTION_NAMES, ALERT, ALLOW, BLOCK, NUM_ACTIONS
 from standing_orders.detect.costs import accurate_name, best_from
-from standing_orders.detect.history import accumulate
+from standing_orders.detect.data.history import accumulate
 
 
 class SessionCosts(Config):

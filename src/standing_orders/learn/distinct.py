@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.cage2.compiled import jit
+from standing_orders.compiled import jit
 
 
 @jit

@@ -17,7 +17,6 @@ from standing_orders.cage2.actions import (
     RESTORE,
     SLEEP,
 )
-from standing_orders.cage2.compiled import jit
 from standing_orders.cage2.scenario import (
     BASE_PORTS,
     DECOY_FITS_HOSTS,
@@ -29,6 +28,7 @@ from standing_orders.cage2.scenario import (
     OBSERVATION_SIZE,
     UNIT_TYPE_OF_HOST,
 )
+from standing_orders.compiled import jit
 from standing_orders.rules.compliance import top_held
 from standing_orders.rules.orders import ENCODING_SIZE, ENCODINGS
 

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from standing_orders.cage2.compiled import jit
 from standing_orders.cage2.rng import BLUE_STREAM, philox
+from standing_orders.compiled import jit
 from standing_orders.learn.inputs import InputEncoder
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.sampling import sample_actions

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.cage2.compiled import jit
+from standing_orders.compiled import jit
 
 
 @jit

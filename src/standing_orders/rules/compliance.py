@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.cage2.actions import HOST_OF_ACTION, KIND_OF_ACTION, REMOVE, RESTORE
-from standing_orders.cage2.compiled import count_bits, jit
 from standing_orders.cage2.info import held_types
 from standing_orders.cage2.scenario import NUM_UNIT_TYPES, UNIT_TYPE_OF_HOST
 from standing_orders.cage2.state import Environment
+from standing_orders.compiled import count_bits, jit
 from standing_orders.rules.orders import ORDERS
 
 NO_FIX, NEUTRAL, COMPLIANT, VIOLATION = range(4)

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from standing_orders.cage2.actions import SLEEP, encode
 from standing_orders.cage2.batch import Cage2Batch
-from standing_orders.cage2.compiled import jit, nth_bit
 from standing_orders.cage2.info import held_types
 from standing_orders.cage2.reward import reward_tenths
 from standing_orders.cage2.scenario import HOSTS, RULE_SETS, UNIT_TYPE_HOSTS
 from standing_orders.cage2.state import Environment
 from standing_orders.cage2.step import play_step
+from standing_orders.compiled import jit, nth_bit
 from standing_orders.config import SimConfig
 from standing_orders.errors import ConfigError
 from standing_orders.rules.compliance import top_held

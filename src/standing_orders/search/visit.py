@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from standing_orders.cage2.scenario import RED_AGENTS
 from standing_orders.config import TrainConfig
+from standing_orders.evaluate.obedience import pooled_ratio
 from standing_orders.learn.networks import ActorCritic
-from standing_orders.learn.obedience import pooled_ratio
 from standing_orders.learn.rollout import collect
 from standing_orders.learn.run import use_one_thread
 from standing_orders.learn.snapshot import Arrays

@@ -1,1 +1,0 @@
-"""Defenders to compare with."""

@@ -1,0 +1,1 @@
+"""The command line: one module per command, tables and live views beside them."""

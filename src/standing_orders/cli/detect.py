@@ -1,0 +1,182 @@
+"""The commands of the detection team: parse, call, print. Heavy imports wait until they run."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from pydantic import Field
+
+from standing_orders.cli.command import Command, resumable, tell
+from standing_orders.detect.config import DetectConfig, check_together
+from standing_orders.errors import ConfigError, DataError
+from standing_orders.runs.folder import check_unused
+
+_PRESET = "Preset (TOML), such as detect.toml; flags come before it."
+_QUICK = {"iterations": 5, "steps": 512}
+
+
+class TrainTeam(Command, DetectConfig):
+    """Train a team that judges events, into a run folder that can be resumed.
+
+    Before that it says what was read, whether the label can be learned from it at all, and what
+    simple policies would earn. It stops if the label cannot be learned.
+    """
+
+    config: Path | None = Field(None, description=_PRESET)
+    run_folder: Annotated[Path | None, tyro.conf.arg(name="run")] = Field(
+        None, description="Run folder; runs/detect-DATA-SEED if left out."
+    )
+    resume: bool = Field(
+        False, description="Go on with the run in --run; its own config holds, flags do not."
+    )
+    force: bool = Field(False, description="Go on although the label cannot be learned.")
+
+    def run(self) -> int:
+        """Run the command."""
+        from standing_orders.cli.detect_tables import watch_team
+        from standing_orders.detect.assess.report import rules_not_kept
+        from standing_orders.detect.learn.run import resume, train
+        from standing_orders.runs.journal import Journal
+
+        if self.resume:
+            if self.run_folder is None:
+                raise ConfigError("--resume: name the run folder with --run")
+            folder = self.run_folder
+            with resumable("detect train", folder), watch_team(folder) as on_update:
+                trainer = resume(folder, on_update=on_update, report=tell)
+        else:
+            config = self.part(DetectConfig)
+            folder = self.run_folder or Path("runs") / f"detect-{self.data_name}-{self.seed}"
+            check_unused(folder)
+            data = self._look(config)
+            with resumable("detect train", folder), watch_team(folder) as on_update:
+                trainer = train(config, folder, data=data, on_update=on_update, report=tell)
+        print(f"{trainer.progress.stopped} after {trainer.progress.updates} updates: {folder}")
+        for line in rules_not_kept(Journal(folder / "journal.jsonl").read()):
+            print(line)
+        return 0
+
+    def _look(self, config: DetectConfig) -> Any:
+        """Read the data, and say what is to be known before training.
+
+        Raises:
+            DataError: the label cannot be learned from these inputs.
+        """
+        from standing_orders.cli.detect_tables import print_data, print_earnings
+        from standing_orders.detect.assess.probe import probe
+        from standing_orders.detect.costs import describe_records
+        from standing_orders.detect.data.load import load
+        from standing_orders.detect.rules import RuleBook
+        from standing_orders.detect.session_costs import describe_sessions, session_context
+
+        check_together(config)
+        data = load(config.data_config())
+        print_data(data)
+        RuleBook(config.rules.rules(data.task))  # wrong rules are refused before the long work
+        found = probe(data, config.seed)
+        print(found.explain())
+        if not (found.is_learnable or self.force):
+            raise DataError("nothing to train on: see above; --force goes on nevertheless")
+        part = data.train if config.sampling == "natural" else data.validation  # as events come
+        if data.task == "records":
+            rows = describe_records(config.costs.table(), part.prevalence)
+            print_earnings(rows, "record (team term left out)")
+        else:
+            context = session_context(part.is_threat, part.starts)
+            print_earnings(describe_sessions(config.session_costs, context), "session")
+        return data
+
+
+class EvaluateTeam(Command):
+    """Every figure of a trained team on the test part of its data.
+
+    Detection, costs, the vote with 0 to n liars of every kind, and what the rules say.
+    """
+
+    run_folder: tyro.conf.Positional[Path] = Field(description="Run folder of `detect train`.")
+    messages: int = Field(
+        0,
+        ge=0,
+        strict=True,
+        description="Events on which the agents also agree by messages, without a trusted counter "
+        "(PBFT-style; needs 3 f + 1 agents).",
+    )
+    json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
+        False, description="Print JSON instead of tables."
+    )
+
+    def run(self) -> int:
+        """Run the command."""
+        from standing_orders.cli.detect_tables import (
+            print_agreements,
+            print_figures,
+            print_liars,
+            print_rules,
+        )
+        from standing_orders.detect.assess.report import evaluate_run
+
+        found = evaluate_run(self.run_folder, num_agreements=self.messages)
+        if self.json_output:
+            print(json.dumps(found.to_json(), indent=1))
+            return 0
+        trained = f"update {found.updates} of {found.iterations}"
+        title = f"{self.run_folder}, {trained}: test part of {found.data_name}"
+        print_figures(title, found.figures)
+        if found.liars:
+            print_liars(found.liars, found.faults)
+        if found.agreements:
+            print_agreements(found.agreements)
+        print_rules(found.rules, found.foresight, found.shielded)
+        return 0
+
+
+class CompareTeam(Command, DetectConfig):
+    """The team beside baselines and its own parts, over several splits and seeds.
+
+    Allow-all, block-all, classifiers at the optimal threshold, a sequential test, one agent with
+    all views, sampled PPO without rules, plain averaging, and the team that `train` makes. Where
+    rules are only watched, also one that is held to your own ones, or to that about false alarms,
+    by a learned price; else also one whose rules are only watched.
+    """
+
+    config: Path | None = Field(None, description=_PRESET)
+    seeds: int = Field(5, ge=1, strict=True, description="Number of splits and seeds.")
+    quick: bool = Field(False, description="One seed and a few updates: does it run at all?")
+    json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
+        False, description="Print JSON instead of tables."
+    )
+
+    def run(self) -> int:
+        """Run the command."""
+        from standing_orders.cli.detect_tables import print_contest, watch_steps
+        from standing_orders.detect.assess.contest import hold_contest
+        from standing_orders.detect.assess.verdict import contest_json
+
+        config = self.part(DetectConfig)
+        check_together(config)
+        if self.quick:
+            config = config.model_copy(update={"learn": config.learn.model_copy(update=_QUICK)})
+        with watch_steps() as on_step:
+            num_seeds = 1 if self.quick else self.seeds
+            contest = hold_contest(config, num_seeds=num_seeds, on_step=on_step)
+        if self.json_output:
+            print(json.dumps(contest_json(contest), indent=1))
+        else:
+            print_contest(contest)
+        return 0
+
+
+def detect_commands(presets: dict[str, Any]) -> Any:
+    """The command `detect` with its subcommands; `presets` gives the defaults of those with one."""
+    commands: Any = (
+        Annotated[TrainTeam, tyro.conf.subcommand("train", default=presets["detect train"])]
+        | Annotated[EvaluateTeam, tyro.conf.subcommand("evaluate")]
+        | Annotated[CompareTeam, tyro.conf.subcommand("compare", default=presets["detect compare"])]
+    )
+
+    def detect(command: Annotated[commands, tyro.conf.arg(name="", help="What to do.")]) -> Any:
+        """The detection team: train, evaluate, compare."""
+        return command
+
+    return Annotated[Any, tyro.conf.subcommand("detect", constructor=detect)]

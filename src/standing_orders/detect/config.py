@@ -1,0 +1,291 @@
+"""Everything about a detection run: data, costs, team, learner and rules.
+
+Imports nothing heavy, so that the command line can show its flags at once.
+"""
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+from pydantic import Field, PositiveInt
+
+from standing_orders.config import Config
+from standing_orders.detect.costs import CostConfig
+from standing_orders.detect.data.options import DataConfig
+from standing_orders.detect.session_costs import SessionCosts
+from standing_orders.errors import ConfigError
+
+if TYPE_CHECKING:
+    from standing_orders.detect.rules import RuleConfig
+
+Task = Literal["records", "sessions"]
+Mode = Literal["watch", "fine", "lagrange", "shield"]
+MAX_AGENTS = 64
+MAX_REACH = 10_000  # events that a rule may look back or ahead
+
+
+class TeamConfig(Config):
+    """Who judges: the agents, what each of them sees, and how they decide together."""
+
+    agents: int = Field(4, ge=1, le=MAX_AGENTS, strict=True, description="Number of agents.")
+    faults: int = Field(
+        1, ge=0, strict=True, description="Liars that the vote must bear; needs 2 f + 1 agents."
+    )
+    views: Literal["split", "all"] = Field(
+        "all",
+        description="What an agent sees: every column (all), or its own share of them (split). "
+        "With split views no agent can stand in for another, so a liar costs more.",
+    )
+    vote: Literal["quorum", "average", "none"] = Field(
+        "quorum",
+        description="How ballots become a decision: a quorum vote that bears liars, the average of "
+        "the agents' probabilities, which bears none, or no vote (one agent only).",
+    )
+    ties: Literal["alert", "record"] = Field(
+        "alert",
+        description="A tie between allow and everything else: alert, or by the agents' record.",
+    )
+    network: Literal["mlp", "lstm"] = Field(
+        "mlp",
+        description="mlp: judges by the event and a summary of its session so far. "
+        "lstm: remembers the session itself, from its first event on; several times slower.",
+    )
+    hidden: tuple[PositiveInt, ...] = Field(
+        (64, 64), min_length=1, description="Hidden layer sizes."
+    )
+    activation: Literal["tanh", "relu"] = Field("relu", description="Activation function.")
+    patience: float | None = Field(
+        None,
+        description="Initial log-odds of allow over each other action: an untrained agent rather "
+        "waits, and so gets to see whole sessions. 0 for records and 3 for sessions if left out.",
+    )
+    critic: Literal["own", "shared"] = Field(
+        "own",
+        description="own: each agent's critic sees what the agent sees (IPPO). shared: one critic "
+        "sees everything, in training only (MAPPO).",
+    )
+
+
+class LearnConfig(Config):
+    """The learner: PPO for all agents at once."""
+
+    iterations: int = Field(120, ge=1, strict=True, description="Updates.")
+    steps: int = Field(
+        4_096, ge=1, strict=True, description="Events an update, rounded to whole sessions."
+    )
+    gradient: Literal["expected", "sampled"] = Field(
+        "expected",
+        description="expected: the cost table says in training what each of the four actions would "
+        "have earned, so all of them are weighed by their probability. sampled: plain PPO, which "
+        "learns from the one action that was drawn.",
+    )
+    credit: Literal["own", "vote"] = Field(
+        "own",
+        description="own: an agent's reward is that of its own action, in sessions as if it alone "
+        "decided. vote: that of the team's decision (sampled only).",
+    )
+    learning_rate: float = Field(2e-3, gt=0, le=1, description="Adam's step size.")
+    final_learning_rate: float | None = Field(
+        1e-4, gt=0, le=1, description="Fall linearly to this over the budget; constant without it."
+    )
+    epochs: int = Field(4, ge=1, strict=True, description="Passes over each batch.")
+    minibatches: int = Field(8, ge=1, strict=True, description="Gradient steps per pass.")
+    clip: float = Field(0.2, gt=0, lt=1, description="Clip range of the probability ratio.")
+    gamma: float | None = Field(
+        None, ge=0, le=1, description="Discount; 0 for records and 1 for sessions if left out."
+    )
+    gae_lambda: float = Field(0.95, ge=0, le=1, description="Lambda of GAE (sampled only).")
+    entropy: float | None = Field(
+        None,
+        ge=0,
+        description="Coefficient of the entropy bonus; 0.3 for records and 0.02 for sessions, "
+        "where a policy that tries things out ends too many of them, if left out.",
+    )
+    final_entropy: float | None = Field(
+        None, ge=0, description="Fall linearly to this over the budget; constant without it."
+    )
+    weight_decay: float = Field(
+        0.0, ge=0, description="Decoupled weight decay of Adam (AdamW), against overfitting."
+    )
+    value: float = Field(
+        0.5, ge=0, description="Coefficient of the value loss (sampled only: expected needs none)."
+    )
+    foresight: float = Field(
+        5e-3,
+        ge=0,
+        le=1,
+        description="Adam's step size for the constraint heads, which foresee the rules' margins; "
+        "falls to 0 over the budget. 0: they do not learn.",
+    )
+    reward_scale: float = Field(0.1, gt=0, description="Rewards are multiplied by it for learning.")
+    returns: Literal["raw", "running"] = Field(
+        "raw",
+        description="Targets of the critic: as they are, or normalised by their running mean and "
+        "spread.",
+    )
+    advantages: Literal["none", "team", "agent"] = Field(
+        "none",
+        description="Normalise advantages over all agents (team), for each agent (agent), or not.",
+    )
+    visits: Literal["policy", "all"] = Field(
+        "all",
+        description="expected, sessions: weigh an event by the chance that the agent gets there "
+        "(policy), or all alike.",
+    )
+    max_gradient: float = Field(0.5, gt=0, description="Norm that gradients are clipped to.")
+
+
+class RulesConfig(Config):
+    """What the team is held to: the default rules, your own, or both."""
+
+    mode: Mode = Field(
+        "watch",
+        description="watch: log violations and margins. fine: a violation costs `price` reward. "
+        "lagrange: the price is learned, until the target is kept on the validation part. shield: "
+        "the team's decision is replaced if it would break the rule for certain.",
+    )
+    enforce: tuple[str, ...] = Field(
+        (),
+        description="Rules that the mode holds for, by name, or NAME=MODE for another mode, as in "
+        "'detection=lagrange blocking=shield'; the others are watched. All if left out.",
+    )
+    defaults: bool = Field(
+        True,
+        description="Answer threats in time, detection and false-alarm rates, rationed blocks, no "
+        "flapping.",
+    )
+    own: tuple[str, ...] = Field(
+        (),
+        description="Your own rules, such as 'stopped: always (threat -> eventually[0,5] "
+        "restrictive)': a name, a colon and a formula.",
+    )
+    scope: Literal["session", "stream"] = Field(
+        "session", description="Where windows of your own rules end."
+    )
+    window: int = Field(
+        200, ge=1, le=MAX_REACH, strict=True, description="Events of the rolling windows."
+    )
+    price: float = Field(1.0, ge=0, description="Reward that a violation costs, at first or ever.")
+    target: float = Field(0.95, gt=0, lt=1, description="Share of the obligations to be kept.")
+    price_rate: float = Field(
+        1.0, gt=0, description="Rise of the price per update and unit of excess violations."
+    )
+    max_price: float = Field(100.0, gt=0, description="The price rises no higher.")
+
+    def rules(self, task: Task) -> "tuple[RuleConfig, ...]":
+        """The rules themselves.
+
+        Raises:
+            ConfigError: a rule of your own has no proper name, or `enforce` names no rule or no
+                mode.
+        """
+        from standing_orders.detect.rules import RuleConfig, default_rules  # noqa: PLC0415
+
+        rules = list(default_rules(task, mode=self.mode, window=self.window)) * self.defaults
+        for text in self.own:
+            name, colon, formula = text.partition(":")
+            if not colon:
+                raise ConfigError(f"rules.own = {text!r}: must be NAME: FORMULA")
+            try:
+                rule = RuleConfig(
+                    name=name.strip(), formula=formula.strip(), mode=self.mode, scope=self.scope,
+                    window=self.window,
+                )  # fmt: skip
+            except ConfigError as err:
+                raise ConfigError(f"rules.own = {text!r}: {err}") from err
+            rules.append(rule)
+        prices = {
+            name: getattr(self, name) for name in ("price", "target", "price_rate", "max_price")
+        }
+        modes = self._enforced([rule.name for rule in rules])
+        return tuple(
+            rule.model_copy(update=prices | {"mode": modes.get(rule.name, "watch")})
+            if self.enforce
+            else rule.model_copy(update=prices)
+            for rule in rules
+        )
+
+    def _enforced(self, names: list[str]) -> dict[str, str]:
+        """Modes of the rules that `enforce` names."""
+        modes = {}
+        for text in self.enforce:
+            name, equals, mode = text.partition("=")
+            if name not in names:
+                raise ConfigError(f"rules.enforce = {text!r}: there is no such rule; there are: "
+                                  f"{', '.join(names) or 'none'}")  # fmt: skip
+            modes[name] = mode if equals else self.mode
+            if modes[name] not in get_args(Mode):
+                raise ConfigError(f"rules.enforce = {text!r}: {mode!r}: must be one of "
+                                  f"{', '.join(get_args(Mode))}")  # fmt: skip
+        return modes
+
+
+class DetectConfig(DataConfig):
+    """Train a team that judges events."""
+
+    seed: int = Field(0, ge=0, le=2**63 - 1, strict=True, description="Root seed.")
+    checkpoint_every: int = Field(20, ge=1, strict=True, description="Updates between checkpoints.")
+    costs: CostConfig = CostConfig()
+    session_costs: SessionCosts = SessionCosts()
+    team: TeamConfig = TeamConfig()
+    learn: LearnConfig = LearnConfig()
+    rules: RulesConfig = RulesConfig()
+
+    def settled(self, task: Task) -> "DetectConfig":
+        """With the values that depend on the task filled in."""
+        is_records = task == "records"
+        team: dict[str, object] = {}
+        if self.team.patience is None:
+            team["patience"] = 0.0 if is_records else 3.0
+        learn: dict[str, object] = {}
+        if self.learn.entropy is None:
+            learn["entropy"] = 0.3 if is_records else 0.02
+        if self.learn.gamma is None:
+            learn["gamma"] = 0.0 if is_records else 1.0
+        return self.model_copy(
+            update={
+                "team": self.team.model_copy(update=team),
+                "learn": self.learn.model_copy(update=learn),
+            }
+        )
+
+    def data_config(self) -> DataConfig:
+        """What to read, alone."""
+        return DataConfig(**{name: getattr(self, name) for name in DataConfig.model_fields})
+
+
+def check_together(config: DetectConfig) -> None:
+    """Refuse a team that cannot vote, and options that would do nothing.
+
+    Raises:
+        VotingError, ConfigError: see `check_team`; or an option needs another one.
+    """
+    check_team(config.team)
+    if config.learn.gradient == "sampled":
+        return
+    needing = {
+        "learn.credit = 'vote'": config.learn.credit == "vote",
+        "learn.returns = 'running'": config.learn.returns == "running",
+        "team.critic = 'shared'": config.team.critic == "shared",
+    }
+    for option, is_set in needing.items():
+        if is_set:
+            raise ConfigError(
+                f"{option}: needs learn.gradient = 'sampled'; the expected gradient draws no "
+                "action and has no critic"
+            )
+
+
+def check_team(config: TeamConfig) -> None:
+    """Refuse a team whose vote cannot bear its liars.
+
+    Raises:
+        VotingError: too few agents; says how many are needed.
+        ConfigError: the kind of vote does not suit the team.
+    """
+    from standing_orders.voting.quorum import check_quorum_bound  # noqa: PLC0415
+
+    if config.vote == "quorum":
+        check_quorum_bound(config.agents, config.faults)
+    elif config.faults:
+        raise ConfigError(f"team.vote = {config.vote!r} bears no liar: set team.faults = 0")
+    elif config.vote == "none" and config.agents > 1:
+        raise ConfigError(f"team.vote = 'none': {config.agents} agents must vote")

@@ -1,0 +1,1 @@
+"""From files to events: reading, labels, columns, encoding, splits."""

@@ -1,0 +1,364 @@
+"""Files -> training, validation and test events. `load` is the way in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from standing_orders.detect.data.adapters import adapter_of, fill_options, find_files
+from standing_orders.detect.data.checks import check_columns, check_no_files, check_options
+from standing_orders.detect.data.columns import (
+    Column,
+    NumericColumn,
+    parse_columns,
+    read_times,
+    read_words,
+)
+from standing_orders.detect.data.encoding import Encoder, EncodingOptions, fit_encoder
+from standing_orders.detect.data.events import DataSet, Events
+from standing_orders.detect.data.labels import check_classes, find_leaks, read_labels
+from standing_orders.detect.data.options import DataConfig
+from standing_orders.detect.data.sessions import (
+    Grouped,
+    group_events,
+    lower_prevalence,
+    weigh_sessions,
+)
+from standing_orders.detect.data.splits import (
+    PART_NAMES,
+    TEST,
+    TRAIN,
+    VALIDATION,
+    split_by_group,
+    split_by_time,
+    split_stratified,
+)
+from standing_orders.detect.data.synthetic import make_sessions
+from standing_orders.detect.data.tables import join_tables, read_tables
+from standing_orders.detect.data.traces import Traces, describe_traces, read_traces
+from standing_orders.errors import ConfigError, DataError
+from standing_orders.seeding import child_seed
+
+__all__ = ["DataConfig", "load", "load_stream"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """Everything about the rows before they are split."""
+
+    config: DataConfig  # with the format's options filled in
+    table: pa.Table  # (num_rows,): all columns
+    is_test: NDArray[np.bool_]  # (num_rows,): of a file given as test data
+    grouped: Grouped  # events by session, with their attacks
+    attack_names: tuple[str, ...]
+    traces: Traces | None  # what the events are made of, if a row is a trace
+    columns: list[Column] = field(default_factory=list)  # of rows; empty for traces
+    dropped: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def load(config: DataConfig) -> DataSet:
+    """Read, check, split and encode the events.
+
+    Nothing of the validation and test parts goes into the features: medians, scales, quantiles,
+    frequent values, constant columns and the statistics of traces are of the training part.
+
+    Args:
+        config: what to read; without files the synthetic stream is made.
+
+    Raises:
+        ConfigError: an option does not fit the file, such as a column that is not there.
+        DataError: a file is missing, malformed or too large, or its label cannot be used.
+
+    Example:
+        >>> load(DataConfig()).task
+        'sessions'
+    """
+    if not config.data:
+        check_no_files(config)
+        return make_sessions(config.data_seed, pieces=config.pieces)
+    source = _read_source(config)
+    try:
+        check_classes(source.grouped.attacks >= 0, _names(config.data + config.test_data))
+    except DataError as err:
+        if adapter_of(config).has_labels:
+            raise
+        raise DataError(f"{err}. {adapter_of(config).note}") from err
+    rng = np.random.Generator(np.random.Philox(child_seed(config.data_seed, "data")))
+    grouped = source.grouped
+    if config.prevalence is not None:
+        grouped = lower_prevalence(grouped, config.prevalence, rng)
+    parts = _split(source, grouped, rng)
+    for part, name in enumerate(PART_NAMES):
+        events = grouped.take(np.flatnonzero(parts == part))
+        files = config.test_data if part == TEST and config.test_data else config.data
+        check_classes(events.attacks >= 0, f"{_names(files)}: the {name} part")
+    return _encode(source, grouped, parts, rng)
+
+
+def load_stream(config: DataConfig) -> Events:
+    """All events of a file as one stream, labelled or not, in order; for throughput and alarms.
+
+    Scales are fitted on the first half of the sessions.
+
+    Raises:
+        ConfigError, DataError: as `load`, but one class is enough and so is none.
+    """
+    source = _read_source(config)
+    grouped = source.grouped
+    parts = np.where(np.arange(grouped.num_sessions) * 2 < grouped.num_sessions, TRAIN, TEST)
+    columns, encoder, _, _ = _fit(source, grouped, parts.astype(np.int8))
+    return _events_of(source, grouped, columns, encoder)
+
+
+def _read_source(config: DataConfig) -> _Source:
+    config = fill_options(config)
+    check_options(config)
+    adapter = adapter_of(config)
+    tables = [
+        read_tables(
+            find_files(config, paths),
+            separator=config.separator,
+            header=config.header,
+            max_rows=config.max_rows,
+            max_bytes=config.max_bytes,
+        )
+        for paths in (config.data, config.test_data)
+        if paths
+    ]
+    if adapter.prepare:
+        tables = [adapter.prepare(table) for table in tables]
+    is_test = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables]) == 1
+    table = join_tables(tables, [paths[0] for paths in (config.data, config.test_data) if paths])
+    check_columns(config, table)
+    if config.label:
+        attacks, names = read_labels(
+            table,
+            config.label,
+            threats=config.threats,
+            benign=config.benign,
+            attack=config.attack,
+        )
+    else:
+        attacks, names = np.full(table.num_rows, -1, dtype=np.int64), ()
+    notes = [adapter.note] if adapter.note else []
+    traces = None
+    if config.trace:
+        values = table[config.trace].combine_chunks()
+        traces = read_traces(config.trace, values, chunk=config.chunk, max_events=config.max_events)
+    grouped = _group(config, table, attacks, _times(config, table, notes), traces)
+    source = _Source(config, table, is_test, grouped, names, traces, notes=notes)
+    if traces is None:
+        _parse(source)
+    return source
+
+
+def _names(paths: Sequence[Path]) -> str:
+    return ", ".join(map(str, paths[:3])) + (", ..." if len(paths) > 3 else "")
+
+
+def _group(
+    config: DataConfig,
+    table: pa.Table,
+    attacks: NDArray[np.int64],
+    times: NDArray[np.float64] | None,
+    traces: Traces | None,
+) -> Grouped:
+    """Order events into sessions; duplicates go."""
+    limit = config.max_events
+    if config.duplicates == "drop" and (config.session or traces):
+        raise ConfigError("duplicates: only of records; a session may repeat an event")
+    if traces:
+        rows = traces.event_trace
+        times = None if times is None else times[rows]
+        events = np.arange(len(rows))
+        return group_events(
+            events, rows, attacks[rows], times, max_events=limit, rows_in_table=rows
+        )
+    rows = np.arange(table.num_rows)
+    sessions = rows
+    if config.session:
+        sessions = read_words(config.session, table[config.session].combine_chunks()).codes
+        if (sessions < 0).any():
+            raise DataError(f"session column {config.session!r}: a row has no session")
+    if config.duplicates == "drop":
+        rows = _distinct_rows(config, table)
+    return group_events(rows, sessions, attacks, times, max_events=limit)
+
+
+def _distinct_rows(config: DataConfig, table: pa.Table) -> NDArray[np.int64]:
+    """First of each set of rows that are equal in all inputs and in the label."""
+    names = [name for name in table.column_names if name not in {*config.ignore, config.time}]
+    rows = pa.array(np.arange(table.num_rows))
+    first = (
+        table.select(names)
+        .append_column("\x1frow", rows)
+        .group_by(names, use_threads=False)
+        .aggregate([("\x1frow", "min")])
+    )
+    return np.sort(first["\x1frow_min"].to_numpy())
+
+
+def _times(
+    config: DataConfig, table: pa.Table, notes: list[str]
+) -> NDArray[np.float64] | None:  # (num_rows,)
+    if config.time is None:
+        return None
+    times = read_times(config.time, table[config.time].combine_chunks())
+    if num_missing := int(np.isnan(times).sum()):
+        notes.append(f"{config.time}: {num_missing} rows have no time; they come last")
+    return times
+
+
+def _parse(source: _Source) -> None:
+    """Read the input columns of rows that are events."""
+    config, table = source.config, source.table
+    roles = ("label", "attack", "session", "time", "group")
+    used = {getattr(config, role): role for role in roles if getattr(config, role)}
+    source.dropped.update({column: f"it is the {role}" for column, role in used.items()})
+    source.dropped.update({name: "ignored" for name in config.ignore if name not in source.dropped})
+    inputs = [name for name in table.column_names if name not in source.dropped]
+    parsed = parse_columns(
+        table.select(inputs), numeric=config.numeric, categorical=config.categorical
+    )
+    for column in parsed.columns:
+        if isinstance(column, NumericColumn):
+            _check_numbers(source, column)
+    source.columns.extend(parsed.columns)
+    source.dropped.update(parsed.dropped)
+    source.notes.extend(parsed.notes)
+
+
+def _check_numbers(source: _Source, column: NumericColumn) -> None:
+    num_missing = int(column.is_missing.sum())
+    num_infinite = int(np.isinf(column.values).sum())
+    if source.config.missing == "refuse" and num_missing + num_infinite:
+        row = int(np.flatnonzero(~np.isfinite(column.values))[0])
+        raise DataError(
+            f"column {column.name!r}: {num_missing} missing and {num_infinite} infinite values, "
+            f"the first in row {row + 1}; mend them, or let --missing indicator handle them"
+        )
+    if num_missing:
+        source.notes.append(f"{column.name}: {num_missing} missing values; training median")
+    if num_infinite:
+        source.notes.append(
+            f"{column.name}: {num_infinite} infinite values; largest finite one in training"
+        )
+
+
+def _split(source: _Source, grouped: Grouped, rng: np.random.Generator) -> NDArray[np.int8]:
+    """Part of each session."""
+    config = source.config
+    first_rows = grouped.rows_in_table[grouped.starts[:-1]]
+    is_test = source.is_test[first_rows]
+    shares = config.shares
+    if config.test_data:
+        scale = 1 - config.test_share
+        shares = (shares[0] / scale, shares[1] / scale, 0.0)
+    kinds = grouped.session_attacks
+    parts = np.full(grouped.num_sessions, TEST, dtype=np.int8)
+    free = np.flatnonzero(~is_test)
+    if config.split_method == "time":
+        assert grouped.times is not None
+        times = grouped.times[grouped.starts[:-1]]
+        parts[free] = split_by_time(times[free], shares)
+    elif config.split_method == "group":
+        parts[free] = split_by_group(_groups(source, first_rows)[free], kinds[free], shares, rng)
+    else:
+        parts[free] = split_stratified(kinds[free], shares, rng)
+    if config.test_data:
+        parts[free] = np.minimum(parts[free], VALIDATION)
+    return parts
+
+
+def _groups(source: _Source, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Group of some rows; -1 where there is none."""
+    if source.config.group is None:
+        return np.full(len(rows), -1, dtype=np.int64)
+    values = source.table[source.config.group].combine_chunks()
+    words = read_words(source.config.group, values)
+    is_named = np.array([bool(word.strip()) for word in words.words] + [False])
+    return np.where(is_named[words.codes], words.codes, -1)[rows]
+
+
+def _fit(
+    source: _Source, grouped: Grouped, parts: NDArray[np.int8]
+) -> tuple[list[Column], Encoder, dict[str, str], list[str]]:
+    """Columns of all events and the encoder of the training part."""
+    config = source.config
+    train = grouped.take(np.flatnonzero(parts == TRAIN))
+    columns, dropped, notes = source.columns, dict(source.dropped), list(source.notes)
+    if source.traces:
+        columns = _describe(source, source.traces, grouped, parts)
+        dropped |= {
+            name: "describes the whole trace; only its tokens are inputs"
+            for name in source.table.column_names
+            if name != config.trace
+        }
+    told = {*config.numeric, *config.categorical}
+    leaks, leak_notes = find_leaks(columns, train.rows, train.attacks >= 0, told=told)
+    options = EncodingOptions(
+        pieces=config.pieces,
+        max_values=config.max_values,
+        mark_missing=config.missing == "indicator",
+    )
+    kept = [column for column in columns if column.name not in leaks]
+    encoder, useless = fit_encoder(kept, train.rows, options)
+    dropped |= leaks | useless
+    if not encoder.parts:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in list(dropped.items())[:10])
+        raise DataError(f"{config.data[0]}: no column is left as input ({reasons})")
+    return columns, encoder, dropped, notes + leak_notes
+
+
+def _describe(
+    source: _Source, traces: Traces, grouped: Grouped, parts: NDArray[np.int8]
+) -> list[Column]:
+    """Columns of the events of traces."""
+    first_rows = grouped.rows_in_table[grouped.starts[:-1]]
+    is_training = np.zeros(source.table.num_rows, dtype=np.bool_)
+    is_training[first_rows[parts == TRAIN]] = True
+    is_threat = np.zeros(source.table.num_rows, dtype=np.bool_)
+    is_threat[first_rows[grouped.session_attacks >= 0]] = True
+    groups = _groups(source, np.arange(source.table.num_rows))
+    return [*describe_traces(traces, is_training=is_training, is_threat=is_threat, groups=groups)]
+
+
+def _events_of(
+    source: _Source, grouped: Grouped, columns: list[Column], encoder: Encoder
+) -> Events:
+    return Events(
+        features=encoder.encode(columns, grouped.rows),
+        columns=encoder.columns,
+        sources=encoder.sources,
+        is_threat=grouped.attacks >= 0,
+        attacks=grouped.attacks,
+        attack_names=source.attack_names,
+        starts=grouped.starts,
+    )
+
+
+def _encode(
+    source: _Source, grouped: Grouped, parts: NDArray[np.int8], rng: np.random.Generator
+) -> DataSet:
+    config = source.config
+    columns, encoder, dropped, notes = _fit(source, grouped, parts)
+    train, validation, test = (
+        _events_of(source, grouped.take(np.flatnonzero(parts == part)), columns, encoder)
+        for part in (TRAIN, VALIDATION, TEST)
+    )
+    if config.sampling == "weighted":
+        train = weigh_sessions(train, rng)
+    is_sessions = config.session is not None or config.trace is not None
+    return DataSet(
+        name=config.data_name,
+        task="sessions" if is_sessions else "records",
+        train=train,
+        validation=validation,
+        test=test,
+        dropped=dropped,
+        notes=tuple(notes),
+    )

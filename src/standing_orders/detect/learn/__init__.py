@@ -1,0 +1,1 @@
+"""How a team learns: networks, play, credit, update, run."""

@@ -1,0 +1,191 @@
+"""A detection run in its folder: journal, mirrors, checkpoints, resume."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from standing_orders.detect.config import DetectConfig
+from standing_orders.detect.data.events import DataSet
+from standing_orders.detect.data.load import load
+from standing_orders.detect.learn.team import TeamNetwork
+from standing_orders.detect.learn.trainer import Trainer, make_network, prepare
+from standing_orders.detect.rules import RuleBook
+from standing_orders.errors import CheckpointError
+from standing_orders.learn.run import use_one_thread
+from standing_orders.learn.snapshot import restore_network
+from standing_orders.runs.folder import RunFolder
+from standing_orders.runs.loop import (
+    Mirrors,
+    OnUpdate,
+    Report,
+    latest_of,
+    recover,
+    train_to_end,
+)
+
+KIND = "detect"
+CSV_COLUMNS = {
+    "Update": "update",
+    "Events": "events",
+    "Total_Events": "total_events",
+    "Team_Reward": "team.reward",
+    "Team_F1": "team.f1",
+    "Recall": "team.recall",
+    "False_Alarm_Rate": "team.false_alarm_rate",
+    "No_Quorum": "team.no_quorum",
+    "Events_Seen": "team.events_seen",
+    "Agent_Rewards": "agents.reward",
+    "Entropy": "loss.entropy",
+    "KL": "loss.kl",
+    "Rules": "rules",
+    "Prices": "prices",
+    "Foresight": "foresight",
+}
+TENSORBOARD_TAGS = {
+    "charts/team_reward": "team.reward",
+    "charts/team_f1": "team.f1",
+    "charts/recall": "team.recall",
+    "charts/false_alarm_rate": "team.false_alarm_rate",
+    "charts/no_quorum": "team.no_quorum",
+    "charts/events_seen": "team.events_seen",
+    "charts/learning_rate": "settings.learning_rate",
+    "losses/policy_loss": "loss.policy_loss",
+    "losses/value_loss": "loss.value_loss",
+    "losses/entropy": "loss.entropy",
+    "losses/approx_kl": "loss.kl",
+    "losses/clipfrac": "loss.clip_fraction",
+}
+_RULE_FIGURES = ("violation_rate", "margin_mean", "margin_min", "price")
+_DIGEST = "data_sha256"
+
+
+def digest_of(data: DataSet) -> str:
+    """SHA-256 of all that a run learns from and is judged by."""
+    digest = hashlib.sha256()
+    for part in (data.train, data.validation, data.test):
+        for array in (part.features, part.attacks, part.starts):
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def train(
+    config: DetectConfig,
+    path: Path,
+    *,
+    data: DataSet | None = None,
+    on_update: OnUpdate = lambda _: None,
+    report: Report = print,
+) -> Trainer:
+    """Begin a run in a new folder and train until it stops.
+
+    Args:
+        config: everything about the run.
+        path: the run folder, new or empty.
+        data: the events of the config, if they have been read already.
+        on_update: called with the record of every update.
+        report: told what a user should know.
+
+    Raises:
+        CheckpointError: the folder cannot be used.
+        ConfigError, DataError: the events, the team or the rules are not acceptable.
+        NumericsError: a number is not finite; the last checkpoint is good.
+    """
+    use_one_thread()
+    config = _anchored(config)
+    data = load(config.data_config()) if data is None else data
+    trainer = Trainer(config, data)
+    settings = trainer.config.model_dump(mode="json") | {_DIGEST: digest_of(data)}
+    folder = RunFolder.create(path, settings, KIND)
+    with folder.lock():
+        return _go_on(trainer, folder, [], on_update, report)
+
+
+def _anchored(config: DetectConfig) -> DetectConfig:
+    """The config with whole paths, so that the run can be used from any folder."""
+    paths = {
+        name: tuple(path.absolute() for path in getattr(config, name))
+        for name in ("data", "test_data")
+    }
+    return config.model_copy(update=paths)
+
+
+def resume(path: Path, *, on_update: OnUpdate = lambda _: None, report: Report = print) -> Trainer:
+    """Go on with a run that was stopped or killed; it ends in the same bits as without that.
+
+    Raises:
+        CheckpointError: the folder holds no such run, another process writes it, or the events
+            are no longer those that it began with.
+    """
+    use_one_thread()
+    folder = RunFolder.open(path, kind=KIND)
+    with folder.lock():
+        trainer = Trainer(config_of(folder), data_of(folder))
+        records = recover(trainer, folder, report)
+        return _go_on(trainer, folder, records, on_update, report)
+
+
+def _go_on(
+    trainer: Trainer,
+    folder: RunFolder,
+    records: list[dict[str, Any]],
+    on_update: OnUpdate,
+    report: Report,
+) -> Trainer:
+    train_to_end(
+        trainer,
+        folder,
+        records,
+        mirrors=Mirrors(CSV_COLUMNS, _tags(trainer.book), step_key="total_events"),
+        checkpoint_every=trainer.config.checkpoint_every,
+        on_update=on_update,
+        report=report,
+    )
+    return trainer
+
+
+def _tags(book: RuleBook) -> dict[str, str]:
+    """TensorBoard names, with the curves of each rule."""
+    rules = {
+        f"rules/{rule.name}/{figure}": f"rules.{rule.name}.{figure}"
+        for rule in book.rules
+        for figure in _RULE_FIGURES
+    }
+    foresight = {f"rules/{rule.name}/foresight": f"foresight.{rule.name}" for rule in book.rules}
+    return TENSORBOARD_TAGS | rules | foresight
+
+
+def config_of(folder: RunFolder) -> DetectConfig:
+    """The config of a run."""
+    return folder.parse_config(DetectConfig, without=_DIGEST)
+
+
+def data_of(folder: RunFolder) -> DataSet:
+    """The events of a run.
+
+    Raises:
+        CheckpointError: they are no longer those that it began with.
+    """
+    data = load(config_of(folder).data_config())
+    if digest_of(data) != folder.config.get(_DIGEST):
+        raise CheckpointError(
+            f"{folder.path}: the events are not those that the run began with: restore the files "
+            "or begin the run again"
+        )
+    return data
+
+
+def load_team(path: Path) -> tuple[TeamNetwork, DetectConfig, DataSet]:
+    """The team of a run at its last good checkpoint, the run's config and its events.
+
+    Raises:
+        CheckpointError: the folder holds no such run.
+    """
+    use_one_thread()
+    folder, checkpoint = latest_of(path, KIND)
+    config, data = config_of(folder), data_of(folder)
+    book = RuleBook(config.rules.rules(data.task))
+    network = make_network(config, prepare(data.train, config), book)
+    restore_network(network, checkpoint.tensors)
+    return network, config, data

@@ -1,0 +1,187 @@
+"""One rule that the team is held to: what it asks, and what happens when it is broken.
+
+A rule is asked at every event of a trace, so an `always` in front may be left out: margins and
+violations belong to the event at which the obligation arose. It is broken there if its margin is
+below 0; the border counts as kept, for `<` as for `<=`. Of a rule `a -> b` only the events with
+`a` are obligations; else the violation rate of a rule about rare threats could never be high. A
+rule that looks h events ahead gets its verdict h events later, or at the end of the trace if that
+comes first.
+"""
+
+import difflib
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from standing_orders.config import Config
+from standing_orders.detect.config import MAX_REACH, Mode
+from standing_orders.detect.rules.signals import SIGNALS
+from standing_orders.detect.rules.streams import Scope
+from standing_orders.errors import ConfigError
+from standing_orders.rules.stl import Formula, history, horizon, parse, syntax
+from standing_orders.rules.stl import signals as names_of
+
+_CONTEXT = 60  # characters of a long formula shown on either side of the caret
+
+
+def _check_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", name):
+        raise ValueError("a name is a letter and up to 39 more letters, digits, _ or -")
+    return name
+
+
+class RuleConfig(Config):
+    """A rule as the user writes it."""
+
+    name: Annotated[str, AfterValidator(_check_name)] = Field(
+        description="What logs and tables call it."
+    )
+    formula: str = Field(description="What must hold at every event, in signal temporal logic.")
+    mode: Mode = Field(
+        "watch",
+        description="watch: log violations and margins. fine: each violation costs `price` reward. "
+        "lagrange: the price is learned until the target is kept. shield: an action that would "
+        "break it for certain is replaced.",
+    )
+    scope: Scope = Field(
+        "session",
+        description="Where windows and obligations end: with the session, or only with the stream "
+        "of sessions.",
+    )
+    window: int = Field(
+        200, ge=1, le=MAX_REACH, strict=True, description="Events of the rolling signals' window."
+    )
+    price: float = Field(
+        1.0, ge=0, description="Reward that a violation costs; lagrange begins with it."
+    )
+    target: float = Field(
+        0.95, gt=0, lt=1, description="lagrange: share of the obligations to be kept."
+    )
+    price_rate: float = Field(
+        1.0, gt=0, description="lagrange: rise of the price per update and unit of violation rate "
+        "above 1 - target."
+    )  # fmt: skip
+    max_price: float = Field(100.0, gt=0, description="lagrange: the price rises no higher.")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule that has been read and checked.
+
+    Args:
+        config: as the user wrote it.
+
+    Raises:
+        ConfigError: the formula is wrong, names a signal there is not, looks ahead without bound
+            or too far, has nothing to do with decisions, or the mode does not suit it.
+
+    Example:
+        >>> rule = Rule(RuleConfig(name="answered",
+        ...                        formula="always (threat -> eventually[0,5] flagged)"))
+        >>> str(rule.body), str(rule.trigger), rule.delay
+        ('threat -> eventually[0,5] flagged', 'threat', 5)
+    """
+
+    config: RuleConfig
+
+    def __post_init__(self) -> None:
+        try:
+            names = names_of(self.body)
+        except ConfigError as err:
+            raise ConfigError(f"rule `{self.name}`: {err}") from err
+        for name in sorted(names - SIGNALS.keys(), key=self._position):
+            raise ConfigError(self._unknown(name))
+        self._check_reach()
+        if not any(SIGNALS[name].is_decision for name in names):
+            raise ConfigError(f"rule `{self.name}`: `{self.config.formula}`: names no signal that "
+                              "depends on the team's decisions, so it cannot be kept or broken by "
+                              "them")  # fmt: skip
+        if self.config.mode == "shield":
+            self._check_observable(names)
+        if self.config.mode == "lagrange" and self.config.price > self.config.max_price:
+            raise ConfigError(f"rule `{self.name}`: price = {self.config.price}: must be at most "
+                              f"max_price = {self.config.max_price}")  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """What logs and tables call it."""
+        return self.config.name
+
+    @cached_property
+    def body(self) -> Formula:
+        """What is asked at every event."""
+        return _at_every_event(parse(self.config.formula))
+
+    @property
+    def trigger(self) -> Formula | None:
+        """Where the rule asks anything; None: everywhere."""
+        return self.body.left if isinstance(self.body, syntax.Implies) else None
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The signals it looks at."""
+        return names_of(self.body)
+
+    @cached_property
+    def delay(self) -> int:
+        """Events from an obligation to its verdict."""
+        return int(horizon(self.body))
+
+    @property
+    def memory(self) -> float:
+        """Events before one that a verdict given with it can depend on; inf if without bound."""
+        return self.delay + history(self.body) + self.config.window
+
+    def _check_reach(self) -> None:
+        ahead, behind = horizon(self.body), history(self.body)
+        if ahead == float("inf"):
+            raise ConfigError(f"rule `{self.name}`: `{self.body}`: looks ahead without bound, so "
+                              "no verdict would ever come; write eventually[0,5], not eventually"
+                              )  # fmt: skip
+        for reach in (ahead, behind):
+            if MAX_REACH < reach < float("inf"):
+                raise ConfigError(f"rule `{self.name}`: reaches {reach} events: must be at most "
+                                  f"{MAX_REACH}")  # fmt: skip
+
+    def _check_observable(self, names: frozenset[str]) -> None:
+        hidden = sorted(name for name in names if not SIGNALS[name].is_observable)
+        if hidden:
+            usable = ", ".join(name for name, info in SIGNALS.items() if info.is_observable)
+            raise ConfigError(
+                f"rule `{self.name}`: cannot be a shield: it needs `{'`, `'.join(hidden)}`, and "
+                "which events are threats is not known when the decision is made; use watch, fine "
+                f"or lagrange, or only these signals: {usable}"
+            )
+
+    def _position(self, name: str) -> int:
+        found = (match for match in syntax.NAME.finditer(self.config.formula) if match[0] == name)
+        return next(match.start() for match in found)
+
+    def _unknown(self, name: str) -> str:
+        """That there is no such signal, the place with a caret, and the signals there are."""
+        text, place = self.config.formula, self._position(name)
+        first = text.rfind("\n", 0, place) + 1
+        line, column = text[first:].split("\n", 1)[0], place - first
+        left, right = max(0, column - _CONTEXT), column + _CONTEXT
+        shown = ("..." if left else "") + line[left:right] + ("..." if right < len(line) else "")
+        pad = re.sub(r"[^\t]", " ", ("..." if left else "") + line[left:column])
+        row = f"line {text.count(chr(10), 0, place) + 1}, " if "\n" in text else ""
+        close = difflib.get_close_matches(name, SIGNALS, n=1)
+        hint = f" (did you mean `{close[0]}`?)" if close else ""
+        return (
+            f"rule `{self.name}`: formula, {row}column {column + 1}: no signal is called "
+            f"`{name}`{hint}\n  {shown}\n  {pad}^\nsignals: {', '.join(SIGNALS)}"
+        )
+
+
+def _at_every_event(formula: Formula) -> Formula:
+    """A simpler formula that holds at every event of a trace if and only if this one does."""
+    match formula:
+        case syntax.Always(operand, 0, _) | syntax.Historically(operand, 0, _):
+            return _at_every_event(operand)
+        case syntax.And(parts):
+            return syntax.And(tuple(_at_every_event(part) for part in parts))
+    return formula

@@ -1,0 +1,242 @@
+"""The signals that a rule may name, exactly defined, for whole streams and one event at a time.
+
+Those over a window look at the last `window` events of the trace, this one included. Before the
+trace began there was nothing: no threat, no alarm, no block, no change. A rate without a single
+event that could count is the one that satisfies (no evidence is no offence): detection rate 1,
+false-alarm rate 0. A rule that wants more evidence says so: `num_threats > 9 -> ...`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from standing_orders.detect.actions import ACTION_NAMES, ALLOW, BLOCK, NUM_ACTIONS
+from standing_orders.detect.rules.streams import Streams, Traces
+from standing_orders.errors import ConfigError
+
+SUSPECTED_FROM = 0.5  # of the suspicion
+Floats = NDArray[np.float64]
+Signals = dict[str, Floats]
+Values = Any  # an array, or a tensor that remembers its gradient
+
+
+@dataclass(frozen=True)
+class SignalInfo:
+    """What a signal is."""
+
+    meaning: str
+    is_observable: bool  # known when the decision is made, for each decision it could be
+    is_decision: bool  # depends on what the team decides
+
+
+def _decision(meaning: str, *, is_observable: bool = True) -> SignalInfo:
+    return SignalInfo(meaning, is_observable, True)
+
+
+SIGNALS: Mapping[str, SignalInfo] = {
+    "threat": SignalInfo("1 if the event belongs to an attack: the truth", False, False),
+    "suspicion": SignalInfo("what the team believes before it decides, 0 to 1", True, False),
+    "suspected": SignalInfo("1 if the suspicion is at least 0.5", True, False),
+    "severity": _decision("the decision: 0 allow, 1 alert, 2 block, 3 quarantine"),
+    **{name: _decision(f"1 if the decision is {name}") for name in ACTION_NAMES},
+    "flagged": _decision("1 if the decision is not allow"),
+    "restrictive": _decision("1 if the decision is block or quarantine"),
+    "blocked": _decision("the same as restrictive: the event did not get through"),
+    "changed": _decision("1 if the decision differs from that on the event before"),
+    "num_changes": _decision("events in the window whose decision changed"),
+    "blocked_share": _decision("events blocked in the window, divided by the window's length"),
+    "num_threats": SignalInfo("threats in the window", False, False),
+    "num_benign": SignalInfo("benign events in the window", False, False),
+    "detection_rate": _decision(
+        "threats in the window that were flagged, divided by the threats; 1 without any",
+        is_observable=False,
+    ),
+    "false_alarm_rate": _decision(
+        "benign events in the window that were flagged, divided by the benign; 0 without any",
+        is_observable=False,
+    ),
+}
+
+# What is summed over the window: threats, benign, hits, false alarms, blocks, changes.
+_NUM_SUMS = 6
+
+
+def shares_of(actions: NDArray[np.integer[Any]]) -> Floats:  # (...) -> (..., NUM_ACTIONS)
+    """Decisions as shares of the four actions: 1 for the one that was taken."""
+    return (actions[..., None] == np.arange(NUM_ACTIONS)).astype(np.float64)
+
+
+def _summed(shares: Values, threat: Values, changed: Values) -> list[Values]:
+    flagged, restrictive = 1 - shares[..., ALLOW], shares[..., BLOCK:].sum(-1)
+    return [threat, 1 - threat, threat * flagged, (1 - threat) * flagged, restrictive, changed]
+
+
+def _name_all(
+    shares: Values,  # (..., NUM_ACTIONS)
+    threat: Values,
+    suspicion: Values | None,
+    changed: Values,
+    sums: Values,  # (6, ...)
+    window: int,
+) -> dict[str, Values]:
+    """All signals from their parts; `suspicion` and `suspected` only if it is given."""
+    num_threats, num_benign, hits, false_alarms, blocks, changes = sums
+    no_threats, no_benign = (num_threats == 0) * 1.0, (num_benign == 0) * 1.0
+    restrictive = shares[..., BLOCK:].sum(-1)
+    given = {} if suspicion is None else {
+        "suspicion": suspicion,
+        "suspected": (suspicion >= SUSPECTED_FROM) * 1.0,
+    }  # fmt: skip
+    return {
+        "threat": threat,
+        **given,
+        "severity": sum(i * shares[..., i] for i in range(1, NUM_ACTIONS)),
+        **{name: shares[..., i] for i, name in enumerate(ACTION_NAMES)},
+        "flagged": 1 - shares[..., ALLOW],
+        "restrictive": restrictive,
+        "blocked": restrictive,
+        "changed": changed,
+        "num_changes": changes,
+        "blocked_share": blocks / window,
+        "num_threats": num_threats,
+        "num_benign": num_benign,
+        "detection_rate": hits / (num_threats + no_threats) + no_threats,
+        "false_alarm_rate": false_alarms / (num_benign + no_benign),
+    }
+
+
+def compute_signals(streams: Streams, traces: Traces, *, window: int) -> Signals:
+    """Signals of every event of the traces.
+
+    Args:
+        streams: what was decided.
+        traces: its layout; windows and changes do not reach from one trace into another.
+        window: events of the rolling window, at least 1.
+
+    Returns:
+        Arrays (num_events,) by name.
+    """
+    given = streams.suspicion
+    return signals_of(
+        shares_of(traces.take(streams.actions)),
+        traces.take(streams.is_threat).astype(np.float64),
+        None if given is None else traces.take(given).astype(np.float64),
+        traces,
+        window=window,
+    )
+
+
+def signals_of(
+    shares: Values,  # (num_events, NUM_ACTIONS)
+    threat: Values,  # (num_events,)
+    suspicion: Values | None,  # (num_events,)
+    traces: Traces,
+    *,
+    window: int,
+) -> dict[str, Values]:
+    """Signals of decisions given as shares, or as probabilities: what is then expected of them.
+
+    Args:
+        shares: of the four actions; arrays or tensors of floats, like the others.
+        threat: 1 where the event is one.
+        suspicion: from 0 to 1.
+        traces: their layout.
+        window: events of the rolling window.
+    """
+    index = np.arange(traces.num_events)
+    same = (shares * shares[np.maximum(index - 1, 0)]).sum(-1)
+    changed = (1 - same) * _like(index != traces.first, threat)
+    sums = [window_sum(values, traces, window) for values in _summed(shares, threat, changed)]
+    return _name_all(shares, threat, suspicion, changed, sums, window)
+
+
+def window_sum(values: Values, traces: Traces, window: int) -> Values:  # both (num_events,)
+    """Sum over the last `window` events of the trace, each event included."""
+    before = np.maximum(np.arange(traces.num_events) - window, traces.first - 1)  # outside it
+    total = values.cumsum(0)
+    return total - total[np.maximum(before, 0)] * _like(before >= 0, values)
+
+
+def _like(mask: NDArray[np.bool_], values: Values) -> Values:
+    """0 and 1 in an array or a tensor like another."""
+    return values.new_tensor(mask) if hasattr(values, "new_tensor") else mask.astype(np.float64)
+
+
+class SignalTracker:
+    """The same signals while the streams grow; each event costs the same.
+
+    Args:
+        num_streams: streams side by side.
+        window: events of the rolling window.
+
+    Example:
+        >>> tracker = SignalTracker(1, window=2)
+        >>> for action in (2, 0, 0):
+        ...     now = tracker.push(np.array([action]), np.array([False]))
+        ...     print(now["blocked_share"], now["changed"])
+        [0.5] [0.]
+        [0.5] [1.]
+        [0.] [0.]
+    """
+
+    def __init__(self, num_streams: int, window: int) -> None:
+        self._window = window
+        self._streams = np.arange(num_streams)
+        self._recent = np.zeros((_NUM_SUMS, window, num_streams))
+        self._sums = np.zeros((_NUM_SUMS, num_streams))
+        self._num_seen = np.zeros(num_streams, dtype=np.int64)
+        self._last = np.zeros(num_streams, dtype=np.int64)
+
+    def peek(
+        self,
+        actions: NDArray[np.integer[Any]],  # (num_streams,)
+        is_threat: NDArray[np.bool_],  # (num_streams,)
+        suspicion: NDArray[np.floating[Any]] | None = None,  # (num_streams,)
+    ) -> Signals:
+        """Signals of the next event, if this is what happens; nothing changes."""
+        changed = ((actions != self._last) & (self._num_seen > 0)).astype(np.float64)
+        leaving = self._recent[:, self._num_seen % self._window, self._streams]
+        shares, threat = shares_of(actions), is_threat.astype(np.float64)
+        sums = self._sums + np.stack(_summed(shares, threat, changed)) - leaving
+        doubt = None if suspicion is None else suspicion.astype(np.float64)
+        return _name_all(shares, threat, doubt, changed, sums, self._window)
+
+    def push(
+        self,
+        actions: NDArray[np.integer[Any]],  # (num_streams,)
+        is_threat: NDArray[np.bool_],  # (num_streams,)
+        suspicion: NDArray[np.floating[Any]] | None = None,  # (num_streams,)
+        *,
+        is_valid: NDArray[np.bool_] | None = None,  # (num_streams,)
+    ) -> Signals:
+        """Take the next event of every stream that has one, and give its signals."""
+        signals = self.peek(actions, is_threat, suspicion)
+        which = self._streams if is_valid is None else np.flatnonzero(is_valid)
+        place = self._num_seen[which] % self._window
+        summed = _summed(shares_of(actions), is_threat.astype(np.float64), signals["changed"])
+        new = np.stack(summed)[:, which]
+        self._sums[:, which] += new - self._recent[:, place, which]
+        self._recent[:, place, which] = new
+        self._num_seen[which] += 1
+        self._last[which] = actions[which]
+        return signals
+
+    def reset(self, which: NDArray[np.bool_]) -> None:  # (num_streams,)
+        """Begin new traces in these streams."""
+        self._recent[:, :, which] = 0
+        self._sums[:, which] = 0
+        self._num_seen[which] = 0
+
+
+def check_given(names: frozenset[str], signals: Mapping[str, Floats], rule: str) -> None:
+    """Refuse a rule about suspicion where none is given.
+
+    Raises:
+        ConfigError: with what to do.
+    """
+    for name in sorted(names - signals.keys()):
+        raise ConfigError(f"rule `{rule}`: signal `{name}`: needs the team's suspicion of every "
+                          "event, which was not given")  # fmt: skip

@@ -1,0 +1,1 @@
+"""Measuring policies: score cards, obedience, finding a policy by name, speed."""

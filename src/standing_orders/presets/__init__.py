@@ -1,0 +1,1 @@
+"""Settings by name, each a TOML file."""

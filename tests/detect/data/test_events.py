@@ -1,0 +1,74 @@
+"""Events: sessions taken whole, shapes and finiteness checked."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from standing_orders.detect.actions import ACTION_NAMES, NUM_ACTIONS, QUARANTINE
+from standing_orders.detect.data.events import Events
+from standing_orders.errors import DataError, NumericsError
+
+
+def make_events() -> Events:
+    attacks = np.array([-1, -1, 0, 0, -1, 1], dtype=np.int64)
+    return Events(
+        features=np.arange(12, dtype=np.float32).reshape(6, 2),
+        columns=("a", "b=x"),
+        sources=("a", "b"),
+        is_threat=attacks >= 0,
+        attacks=attacks,
+        attack_names=("first", "second"),
+        starts=np.array([0, 1, 4, 6]),
+    )
+
+
+def test_every_action_has_a_name() -> None:
+    assert len(ACTION_NAMES) == NUM_ACTIONS == QUARANTINE + 1
+
+
+def test_counts_and_shares_are_those_of_the_arrays() -> None:
+    events = make_events()
+    assert (events.num_events, events.num_features, events.num_sessions) == (6, 2, 3)
+    assert events.session_is_threat.tolist() == [False, True, True]
+    assert events.lengths.tolist() == [1, 3, 2]
+    assert events.session_index.tolist() == [0, 1, 1, 1, 2, 2]
+    assert events.prevalence == 0.5
+
+
+def test_sessions_are_taken_whole_in_the_order_given_and_more_than_once() -> None:
+    taken = make_events().take_sessions([2, 0, 2])
+    assert taken.starts.tolist() == [0, 2, 3, 5]
+    assert taken.features[:, 0].tolist() == [8, 10, 0, 8, 10]
+    assert taken.attacks.tolist() == [-1, 1, -1, -1, 1]
+    assert taken.is_threat.tolist() == [False, True, False, False, True]
+
+
+def test_no_sessions_can_be_taken() -> None:
+    assert make_events().take_sessions([]).num_events == 0
+
+
+@pytest.mark.parametrize("starts", [[0, 6, 6], [0, 5], [1, 6], [0, 4, 2, 6]])
+def test_sessions_must_cover_the_events_and_have_one_each(starts: list[int]) -> None:
+    with pytest.raises(DataError, match="session starts"):
+        replace(make_events(), starts=np.array(starts))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"columns": ("a",)},
+        {"attack_names": ("first",)},
+        {"is_threat": np.zeros(6, dtype=np.bool_)},
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(change: dict[str, object]) -> None:
+    with pytest.raises(DataError, match="do not fit"):
+        replace(make_events(), **change)  # type: ignore[arg-type]
+
+
+def test_a_feature_that_is_not_finite_is_named() -> None:
+    features = make_events().features.copy()
+    features[3, 1] = np.nan
+    with pytest.raises(NumericsError, match="'b=x' is not finite"):
+        replace(make_events(), features=features)

@@ -1,0 +1,147 @@
+"""A detection run survives what can happen to it, and ends in the same bits."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from standing_orders.detect.config import DetectConfig, LearnConfig, RulesConfig, TeamConfig
+from standing_orders.detect.data.synthetic import make_sessions
+from standing_orders.detect.learn import run as runs
+from standing_orders.detect.learn.run import load_team, resume, train
+from standing_orders.detect.learn.trainer import Trainer
+from standing_orders.errors import CheckpointError, NumericsError
+from standing_orders.runs.checkpoint import load_latest
+from standing_orders.runs.folder import RunFolder
+
+CONFIG = DetectConfig(
+    checkpoint_every=3,
+    team=TeamConfig(hidden=(8,), critic="shared"),
+    learn=LearnConfig(
+        iterations=8, steps=200, minibatches=2, epochs=2, gradient="sampled", returns="running"
+    ),
+    rules=RulesConfig(mode="lagrange"),
+)
+# Trains or resumes on a small stream, and kills itself after that many updates.
+CHILD = """
+import os, signal, sys
+from pathlib import Path
+from tests.detect.learn import test_run as t
+
+path, last = Path(sys.argv[1]), int(sys.argv[2])
+t.runs.load = t.small
+
+def on_update(record):
+    if record["update"] == last:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+if path.exists():
+    t.resume(path, on_update=on_update, report=t.quiet)
+else:
+    t.train(t.CONFIG, path, on_update=on_update, report=t.quiet)
+"""
+
+
+def quiet(_: str) -> None:
+    """Tell nobody."""
+
+
+def small(_: object) -> Any:
+    return make_sessions(0, num_sessions=60)
+
+
+@pytest.fixture(autouse=True)
+def small_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "load", small)
+
+
+def content(path: Path) -> dict[str, bytes]:
+    """All that must be the same: journal, table, and the files of the last checkpoint."""
+    checkpoint, _ = load_latest(path)
+    assert checkpoint is not None
+    files = [path / "journal.jsonl", path / "training_log.csv", *sorted(checkpoint.path.iterdir())]
+    return {file.name: file.read_bytes() for file in files}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run that nothing happened to."""
+    path = tmp_path_factory.mktemp("whole") / "run"
+    train(CONFIG, path, data=small(None), report=quiet)
+    return path
+
+
+def test_a_killed_run_ends_in_the_same_bits(whole: Path, tmp_path: Path) -> None:
+    path, root = tmp_path / "run", Path(__file__).parents[3]
+    for last in (2, 7):
+        command = [sys.executable, "-c", CHILD, str(path), str(last)]
+        assert subprocess.run(command, cwd=root, check=False).returncode == -signal.SIGKILL
+    resume(path, report=quiet)
+    assert content(path) == content(whole)
+
+
+def test_resuming_a_finished_run_changes_nothing(whole: Path) -> None:
+    before = content(whole)
+    assert resume(whole, report=quiet).progress.stopped == "budget used"
+    assert content(whole) == before
+
+
+def test_the_journal_has_price_and_violation_curves(whole: Path) -> None:
+    records = [json.loads(line) for line in (whole / "journal.jsonl").read_text().splitlines()]
+    assert len(records) == 8
+    for record in records:
+        assert {"violation_rate", "margin_mean", "price"} <= set(record["rules"]["answered"])
+        assert {price["rule"] for price in record["prices"]} == set(record["rules"])
+    assert "answered" in (whole / "training_log.csv").read_text()
+    assert list((whole / "tensorboard").glob("events.out.tfevents.*"))
+
+
+def test_the_team_of_a_run_can_be_loaded(whole: Path) -> None:
+    network, config, data = load_team(whole)
+    assert config == CONFIG.settled("sessions")
+    assert network.num_agents == 4
+    assert data.task == "sessions"
+
+
+def test_other_events_than_those_it_began_with_are_refused(
+    whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "load", lambda _: make_sessions(1, num_sessions=60))
+    with pytest.raises(CheckpointError, match="events are not those"):
+        resume(whole, report=quiet)
+
+
+def test_only_one_process_writes_and_no_run_is_overwritten(whole: Path, tmp_path: Path) -> None:
+    with RunFolder.open(whole, kind="detect").lock(), pytest.raises(CheckpointError):
+        resume(whole, report=quiet)
+    with pytest.raises(CheckpointError, match="--resume"):
+        train(CONFIG, whole, report=quiet)
+    with pytest.raises(CheckpointError, match="not a run"):
+        resume(tmp_path, report=quiet)
+
+
+def test_a_nan_stops_the_run_and_leaves_the_last_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play = Trainer.play
+
+    def poisoned(self: Trainer) -> Any:
+        if self.progress.updates == 4:
+            with torch.no_grad():
+                self.network.worth.weight[0, 0, 0] = float("nan")
+        return play(self)
+
+    monkeypatch.setattr(Trainer, "play", poisoned)
+    with pytest.raises(NumericsError, match=r"update 5: .*(policy|value|values)"):
+        train(CONFIG, tmp_path / "run", report=quiet)
+    checkpoint, _ = load_latest(tmp_path / "run")
+    assert checkpoint is not None
+    assert checkpoint.data["progress"]["updates"] == 3
+    monkeypatch.undo()
+    monkeypatch.setattr(runs, "load", small)
+    assert resume(tmp_path / "run", report=quiet).progress.stopped == "budget used"
