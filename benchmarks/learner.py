@@ -22,7 +22,6 @@ from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.run import load_network, resume, train
 from standing_orders.rules.orders import NAMED_ORDERS, NUM_ORDERS, describe_order
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.journal import Journal
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 EVALUATION_SEED = 1_000_003  # of no training run
@@ -164,7 +163,7 @@ def one_order(task: Task) -> None:
 
 def last_record(run: Path) -> dict[str, Any]:
     """What a run said at its end."""
-    return Journal(run / "journal.jsonl").read()[-1]
+    return RunFolder.open(run, kind="train").journal().read()[-1]
 
 
 def published(task: Task) -> None:
@@ -193,7 +192,7 @@ def _index(run: Path) -> int:
 
 def _fired(run: Path) -> str:
     """From which update on each schedule changed anything."""
-    records = Journal(run / "journal.jsonl").read()
+    records = RunFolder.open(run, kind="train").journal().read()
     first = records[0]["settings"]
     changes = []
     for name in ("num_episodes", "weight", "learning_rate", "epochs", "mask_factor"):

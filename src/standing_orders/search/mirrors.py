@@ -5,7 +5,6 @@ from typing import Any
 
 from standing_orders.learn.run import CSV_COLUMNS, TENSORBOARD_TAGS
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.journal import Journal
 from standing_orders.runs.loop import CSV_NAME
 from standing_orders.runs.sinks import CsvSink, TensorBoardSink, write_csv
 from standing_orders.search.state import Record, SearchState
@@ -127,7 +126,7 @@ class Mirrors:
             return
         before = record["total_episodes"] - sum(record["episodes"].values())
         if record["event"] == "base":
-            updates = Journal(self._store.base_path / "journal.jsonl").read()
+            updates = self._store.base_records()
         else:
             updates = self._store.records(record["policy"], *record["updates"])
         if not updates:
