@@ -106,7 +106,7 @@ class Belief:
                 self.mean, self.covariance, size=n, method="eigh", check_valid="ignore"
             )
 
-    def pretend(self, pending: Iterable[int]) -> "Belief":
+    def condition_on(self, pending: Iterable[int]) -> "Belief":
         """Belief if each pending evaluation came out exactly as expected (kriging believer).
 
         The mean stays as it is; pending orders and those like them become more certain.
@@ -128,15 +128,7 @@ class Surrogate:
     hyperparameters: Hyperparameters
     centre: float  # value = centre + scale * standardised value
     scale: float
-    joint: Belief
-
-    def belief(self, pending: Iterable[int] = ()) -> Belief:
-        """What is believed of all orders, pending evaluations taken as expected."""
-        return self.joint.pretend(pending)
-
-    def sample(self, rng: np.random.Generator, n: int = 1) -> NDArray[np.float64]:  # (n, 120)
-        """Draw whole landscapes from the posterior."""
-        return self.joint.sample(rng, n)
+    belief: Belief
 
 
 def make_kernel(parameters: Hyperparameters | None = None) -> Any:
@@ -170,7 +162,7 @@ def fit_surrogate(
 
     Example:
         >>> surrogate = fit_surrogate([Observation(0, -50.0, 1.0), Observation(119, -80.0, 1.0)])
-        >>> mean = surrogate.belief().mean
+        >>> mean = surrogate.belief.mean
         >>> bool(mean[0] > mean[60] > mean[119])
         True
     """
@@ -194,13 +186,13 @@ def fit_surrogate(
         if orders:
             _fit_quietly(process, features[orders], (values - centre) / scale)
         mean, covariance = process.predict(features, return_cov=True)
-    joint = Belief(
+    belief = Belief(
         mean=centre + scale * mean,
         covariance=scale**2 * covariance,
         noise=float(np.mean(errors**2)) if orders else 0.0,
     )
     fitted = _hyperparameters(process.kernel_ if orders else process.kernel)
-    return Surrogate(kernel, fitted, centre, scale, joint)
+    return Surrogate(kernel, fitted, centre, scale, belief)
 
 
 def _maximise(
