@@ -82,14 +82,14 @@ def test_the_contested_gate_wants_contested_fixes_and_tells_why(
 
 
 def test_the_contested_gate_takes_the_lower_end_of_the_90_percent_interval() -> None:
-    """Ten episodes of twenty contested fixes each: 96 % on average, but it varies."""
+    """Ten episodes of 25 contested fixes each, 96 % compliant in all: alike, or far from it."""
     steady = tallies(10, compliant=96, violations=4, contested_compliant=24, contested_violations=1)
     wild = steady.copy()
-    wild[:, 4], wild[:, 5] = [25] * 8 + [18] * 2, [0] * 8 + [7] * 2
+    wild[:, 4], wild[:, 5] = [25] * 8 + [20] * 2, [0] * 8 + [5] * 2
     gate = GateConfig(kind="contested", threshold=0.95)
     assert judge_gate(steady, gate).verdict == "passed"
     assert judge_gate(wild, gate).verdict == "failed"
-    assert "94.4 %, at least 90" in judge_gate(wild, gate).reason
+    assert "96.0 %, at least 91.8 %" in judge_gate(wild, gate).reason
 
 
 def test_fresh_episodes_are_played_only_where_the_update_gives_hope() -> None:

@@ -197,9 +197,7 @@ def test_orders_chosen_together_are_different(quick: SearchConfig, tmp_path: Pat
         rounds.setdefault(record.round, []).append(record.order.index)
     assert max(map(len, rounds.values())) == 3
     assert all(len(set(orders)) == len(orders) for orders in rounds.values())
-    assert [record.iteration for record in state.results] == list(
-        range(1, len(state.results) + 1)
-    )
+    assert [record.iteration for record in state.results] == list(range(1, len(state.results) + 1))
 
 
 def test_a_rechosen_order_goes_on_with_its_own_policy(quick: SearchConfig, tmp_path: Path) -> None:
@@ -234,9 +232,7 @@ def test_nearest_starts_from_the_nearest_trained_order(quick: SearchConfig, tmp_
     assert state.results[0].start == "scratch"
     for i, record in enumerate(state.results[1:], start=1):
         kind, _, other = record.start.partition(": ")
-        distances = [
-            record.order.distance(one.order) for one in state.results[:i]
-        ]
+        distances = [record.order.distance(one.order) for one in state.results[:i]]
         assert kind == "nearest"
         assert record.order.distance(Order.parse(other)) == min(distances)
 
