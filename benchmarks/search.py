@@ -125,9 +125,9 @@ def run_trial(
         if strategy in ("random", "sweep"):
             named.append(max(observations, key=lambda one: one.value).order)
             continue
-        known = None if is_refit_due(t) else surrogate.hyperparameters
+        kept = None if is_refit_due(t) else surrogate.hyperparameters
         surrogate = fit_surrogate(
-            observations, kernel=kernel, seed=child_seed(seed, "fit", t), hyperparameters=known
+            observations, kernel=kernel, seed=child_seed(seed, "fit", t), hyperparameters=kept
         )
         named.append(max(visited, key=lambda order: surrogate.belief.mean[order]))
     return Trial(visited, named)
