@@ -16,6 +16,7 @@ LAYERS = (
     {"voting"},
     {"learn"},
     {"rules"},
+    {"belief"},
     {"cage2"},
     {"runs", "config", "seeding", "stats", "compiled", "errors", "version", "presets"},
 )
