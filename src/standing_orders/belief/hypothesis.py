@@ -15,9 +15,9 @@ States whose futures are equal have equal words:
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.compiled import jit
 from standing_orders.cage2.scenario import NUM_HOSTS, USER0
 from standing_orders.cage2.state import Environment
+from standing_orders.compiled import jit
 
 NUM_WORDS = 8
 # Word 5 holds blue's table of compromised hosts, the last two the events of an unfinished step. At

@@ -22,13 +22,14 @@ from standing_orders.belief.branch import NOTED, UNSEEN, Turn, make_bench, play_
 from standing_orders.belief.hypothesis import ACTIVITY_WORD, NUM_WORDS, TABLE_WORD, pack
 from standing_orders.belief.weighted import clear, make_states
 from standing_orders.cage2.actions import SLEEP
-from standing_orders.compiled import cache_folder, jit
 from standing_orders.cage2.scenario import NUM_HOSTS, OBSERVATION_STYLES, RED_AGENTS, RULE_SETS
 from standing_orders.cage2.state import begin_episode
+from standing_orders.compiled import cache_folder, jit
 from standing_orders.config import GameConfig, RedAgent
 
 _FIRST_CAPACITY = 1 << 12
-MAX_STATES = 1 << 20
+MAX_STATES = 1 << 21
+_LEAST = 1e-11  # share of the states of a first observation below which one is left out
 _WORTH_KEEPING = 10_000  # states; fewer are played out as fast as they are read
 
 
@@ -85,8 +86,23 @@ def _play_head_start(
     return words.copy(), weights.copy(), cut
 
 
+def _codes(words: NDArray[np.int64]) -> NDArray[np.int64]:  # (n, 8) -> (n,)
+    """The first observation that goes with each state."""
+    codes: NDArray[np.int64] = words[:, TABLE_WORD] | words[:, ACTIVITY_WORD] << 2 * NUM_HOSTS
+    return codes
+
+
+def _thin(
+    words: NDArray[np.int64], weights: NDArray[np.float64], cut: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+    """Leave out states that hardly matter to those who see their observation."""
+    _, group = np.unique(_codes(words), return_inverse=True)
+    kept = weights >= _LEAST * np.bincount(group, weights)[group]
+    return words[kept], weights[kept], cut + float(weights[~kept].sum())
+
+
 def _group(words: NDArray[np.int64], weights: NDArray[np.float64], cut: float) -> Prior:
-    codes = words[:, TABLE_WORD] | words[:, ACTIVITY_WORD] << 2 * NUM_HOSTS
+    codes = _codes(words)
     by_group = np.lexsort((-weights, codes))
     words, weights, codes = words[by_group], weights[by_group], codes[by_group]
     words[:, ACTIVITY_WORD] = 0
@@ -116,7 +132,7 @@ def _read_or_play(
     kept = _read(path)
     if kept is not None:
         return kept
-    words, weights, cut = _play_head_start(config, RED_AGENTS.index(red))
+    words, weights, cut = _thin(*_play_head_start(config, RED_AGENTS.index(red)))
     if len(weights) >= _WORTH_KEEPING:
         _write(path, words, weights, cut)
     return words, weights, cut

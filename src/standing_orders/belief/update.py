@@ -10,7 +10,6 @@ from standing_orders.belief.hypothesis import NUM_WORDS, read_observation
 from standing_orders.belief.prior import Prior
 from standing_orders.belief.weighted import WeightedStates, clear
 from standing_orders.cage2.blue import act_blue
-from standing_orders.compiled import jit
 from standing_orders.cage2.scenario import (
     BELIEF_NO,
     BELIEF_PRIVILEGED,
@@ -21,6 +20,7 @@ from standing_orders.cage2.scenario import (
     UNIT_TYPE_OF_HOST,
 )
 from standing_orders.cage2.state import begin_episode
+from standing_orders.compiled import jit
 
 NUM_TYPE_SETS = 1 << NUM_UNIT_TYPES
 _MASK = (1 << NUM_HOSTS) - 1
@@ -66,6 +66,27 @@ class Desk(NamedTuple):
 
 
 @jit
+def _count_above(weights: NDArray[np.float64], floor: float) -> int:
+    count = 0
+    for weight in weights:
+        count += weight >= floor
+    return count
+
+
+@jit
+def _find(codes: NDArray[np.int64], code: int) -> int:
+    """Where the code stands in ascending codes; -1 if it does not."""
+    low, high = 0, len(codes)
+    while low < high:
+        middle = (low + high) // 2
+        if codes[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(codes) and codes[low] == code else -1
+
+
+@jit
 def _keep(
     words: NDArray[np.int64],  # (n, 8)
     weights: NDArray[np.float64],  # (n,)
@@ -74,14 +95,15 @@ def _keep(
     i: int,
 ) -> tuple[float, float]:
     """Remember the likely ones of n states; their total weight and the share left out."""
-    total = weights.sum()
+    total = 0.0
+    for weight in weights:
+        total += weight
     floor = least * total
-    cap = memory.weights.shape[1]
-    if len(weights) > cap:
-        floor = max(floor, np.partition(weights, len(weights) - cap)[len(weights) - cap])
+    while _count_above(weights, floor) > memory.weights.shape[1]:
+        floor *= 2
     size, kept = 0, 0.0
     for j in range(len(weights)):
-        if weights[j] >= floor and size < cap:
+        if weights[j] >= floor:
             for k in range(NUM_WORDS):
                 memory.words[i, size, k] = words[j, k]
             memory.weights[i, size] = weights[j]
@@ -118,29 +140,34 @@ def _describe_states(memory: Memory, picture: Picture, i: int) -> None:
 def _describe_table(observation: NDArray[np.uint32], picture: Picture, i: int) -> None:
     """Without a state that explains what was seen: blue's own table, hosts being independent."""
     table = read_observation(observation)[0]
-    free = np.ones(NUM_UNIT_TYPES)
     for host in range(NUM_HOSTS):
         entry = table >> 2 * host & 3
         if entry != BELIEF_NO:
             picture.held[i, host] = _DOUBT if entry == BELIEF_UNKNOWN else 1.0
         if entry == BELIEF_PRIVILEGED:
             picture.privileged[i, host] = 1.0
-        free[UNIT_TYPE_OF_HOST[host]] *= 1.0 - picture.held[i, host]
     for types in range(NUM_TYPE_SETS):
         chance = 1.0
         for unit_type in range(NUM_UNIT_TYPES):
-            is_held = types >> unit_type & 1
-            chance *= 1.0 - free[unit_type] if is_held else free[unit_type]
+            free = 1.0
+            for host in range(NUM_HOSTS):
+                if UNIT_TYPE_OF_HOST[host] == unit_type:
+                    free *= 1.0 - picture.held[i, host]
+            chance *= 1.0 - free if types >> unit_type & 1 else free
         picture.held_types[i, types] = chance
-    picture.agent[i] = 1.0 / picture.agent.shape[1]
+    for red in range(picture.agent.shape[1]):
+        picture.agent[i, red] = 1.0 / picture.agent.shape[1]
 
 
 @jit
 def _describe(memory: Memory, observation: NDArray[np.uint32], picture: Picture, i: int) -> None:
-    picture.held[i] = 0.0
-    picture.privileged[i] = 0.0
-    picture.held_types[i] = 0.0
-    picture.agent[i] = 0.0
+    for host in range(NUM_HOSTS):
+        picture.held[i, host] = 0.0
+        picture.privileged[i, host] = 0.0
+    for types in range(NUM_TYPE_SETS):
+        picture.held_types[i, types] = 0.0
+    for red in range(picture.agent.shape[1]):
+        picture.agent[i, red] = 0.0
     picture.is_lost[i] = memory.sizes[i] == 0
     if memory.sizes[i]:
         _describe_states(memory, picture, i)
@@ -165,11 +192,11 @@ def begin_all(
         memory.frames[i].ot_known = 1
         table, activity = read_observation(observations[i])
         code = table | activity << 2 * NUM_HOSTS
-        group = np.searchsorted(prior.codes, code)
+        group = _find(prior.codes, code)
         memory.sizes[i] = 0
         picture.likelihood[i] = 0.0
         picture.cut[i] = 0.0
-        if group < len(prior.codes) and prior.codes[group] == code:
+        if group >= 0:
             first, last = prior.first[group], prior.first[group + 1]
             picture.likelihood[i], picture.cut[i] = _keep(
                 prior.words[first:last], prior.weights[first:last], rules.least, memory, i

@@ -17,11 +17,11 @@ from standing_orders.cage2.actions import (
     RESTORE,
     encode,
 )
-from standing_orders.compiled import jit
+from standing_orders.cage2.policy import Policy
 from standing_orders.cage2.scenario import HOSTS, NUM_HOSTS, NUM_UNIT_TYPES, UNIT_TYPE_OF_HOST
+from standing_orders.compiled import jit
 from standing_orders.config import RedAgent, SimConfig
 from standing_orders.errors import ConfigError
-from standing_orders.cage2.policy import Policy
 from standing_orders.rules.compliance import top_held
 from standing_orders.rules.orders import NUM_ORDERS
 
