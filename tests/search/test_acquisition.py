@@ -25,8 +25,8 @@ from standing_orders.search.surrogate import (
     Hyperparameters,
     Observation,
     Outcome,
-    PassModel,
     fit_surrogate,
+    pass_chance,
 )
 
 CERTAIN = np.ones(120)
@@ -238,7 +238,7 @@ def test_a_failing_order_is_never_picked_twice_in_a_row(strategy: str) -> None:
     visited: list[int] = []
     outcomes: list[Outcome] = []
     for _ in range(150):
-        chance = PassModel().chance(outcomes[-20:])
+        chance = pass_chance(outcomes[-20:])
         known = Situation(belief, chance, visited=visited, just_failed=visited[-1:])
         config = settings_of(strategy, max_visits=None, spread=6, schedule="log")
         chosen = choose(config, known, rng).order
@@ -269,7 +269,7 @@ def test_an_order_is_visited_no_more_than_max_visits_times_while_others_are_left
 
 
 def test_failures_steer_the_search_away_from_their_neighbourhood() -> None:
-    chance = PassModel().chance([Outcome(0, has_passed=False)] * 3)
+    chance = pass_chance([Outcome(0, has_passed=False)] * 3)
     picks = {pick("ucb", independent(-50.0, 1.0), pass_chance=chance, seed=s) for s in range(20)}
     assert min(KENDALL_DISTANCES[0, order] for order in picks) >= 9
 

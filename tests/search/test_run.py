@@ -139,14 +139,13 @@ def test_the_sampling_log_has_the_agreed_columns(quick: SearchConfig, tmp_path: 
         assert row["Start"] == "scratch"
 
 
-@pytest.mark.parametrize("parallel", [1, 3])
-@pytest.mark.parametrize("acquisition", ["ucb", "ei", "thompson"])
+@pytest.mark.parametrize(("acquisition", "parallel"), [("ucb", 1), ("ei", 3), ("thompson", 1)])
 def test_the_score_that_is_logged_is_the_one_that_decided(
     quick: SearchConfig, tmp_path: Path, acquisition: str, parallel: int
 ) -> None:
     """At the time of each choice no order that could be chosen had a higher one."""
     failing = frozenset(range(0, 120, 2))
-    config = changed(quick, acquisition=acquisition, spread=3, parallel=parallel, budget=500)
+    config = changed(quick, acquisition=acquisition, spread=3, parallel=parallel)
     state = run(config, tmp_path / "run", MadeUpEngine(failing))
     log = rows(tmp_path / "run" / "gp_sampling_log.csv")
     assert [row["Decided_By"] for row in log] == ["spread"] * 3 + [acquisition] * (len(log) - 3)
@@ -222,7 +221,7 @@ def test_from_scratch_a_rechosen_order_begins_anew(quick: SearchConfig, tmp_path
     for record in again:
         assert record.start == "scratch"
         assert record.updates == (0, 1)
-        assert record.policy == f"{record['order_id']:03d}-{record['visit']}"
+        assert record.policy == f"{record.order.index:03d}-{record.visit}"
     seeds = [task.config["seed"] for task in engine.tasks]
     assert len(set(seeds)) == len(seeds)
 

@@ -16,8 +16,8 @@ from standing_orders.search.surrogate import (
     Belief,
     Observation,
     Outcome,
-    PassModel,
     fit_surrogate,
+    pass_chance,
 )
 from standing_orders.seeding import child_seed
 
@@ -105,7 +105,7 @@ class SearchState:
     def pass_chance(self) -> NDArray[np.float64]:  # (120,)
         """Chance of each order to pass the gate."""
         outcomes = [Outcome(one.order.index, one.has_passed) for one in self.results]
-        return PassModel(kernel=self.config.kernel).chance(outcomes)
+        return pass_chance(outcomes, self.config.kernel)
 
     def situation(self, pending: Sequence[int]) -> Situation:
         """What the next order is chosen from; `pending` are those chosen already."""
