@@ -1,6 +1,7 @@
 """What a training config asks for: network, game, and fresh episodes to measure it on."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.scenario import RED_AGENTS
 from standing_orders.config import NO_ORDER, GameConfig, SimConfig, TrainConfig
-from standing_orders.evaluate.measure import Measured, measure
+from standing_orders.evaluate.measure import Measured, late_game, measure
 from standing_orders.learn.inputs import InputLayout
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.policy import LearnedDefender
@@ -21,10 +22,11 @@ def layout_of(config: TrainConfig) -> InputLayout:
     has_order = config.order != NO_ORDER
     return InputLayout(
         has_order=has_order,
-        has_focus=config.ppo.focus and has_order,
+        has_belief=config.ppo.belief,
         has_memory=config.ppo.memory,
-        has_suspects=config.ppo.suspects,
         has_clock=config.ppo.clock,
+        certainty=None if config.certainty == "none" or not has_order else config.certainty,
+        reds=RED_AGENTS if config.red == "mixed" or config.attackers == "all" else (config.red,),
     )
 
 
@@ -38,9 +40,11 @@ def make_network(config: TrainConfig) -> ActorCritic:
     )
 
 
-def make_batch(config: TrainConfig, num_envs: int) -> Cage2Batch:
-    """Environments of a config; `mixed` gives each red agent its share in turn."""
-    game = {name: getattr(config, name) for name in GameConfig.model_fields}
+def make_batch(
+    config: TrainConfig, num_envs: int, game: dict[str, Any] | None = None
+) -> Cage2Batch:
+    """Environments of a config, or of another game; `mixed` gives each red agent its share."""
+    game = game or {name: getattr(config, name) for name in GameConfig.model_fields}
     if config.red == "mixed":
         reds = [RED_AGENTS[i % len(RED_AGENTS)] for i in range(num_envs)]
         return Cage2Batch(num_envs, SimConfig(**game), reds=reds)
@@ -55,13 +59,16 @@ def measure_network(
     """Return, compliance and the gate's judgement of a network told the order of its config.
 
     Args:
-        network: sees observations and the order only; actions are drawn, nothing is masked.
+        network: sees observations and the order only; actions are drawn.
         config: the order, the game and the gate.
         seeds: one fresh episode for each.
     """
     order = Order.parse(config.order).index
-    policy = LearnedDefender(network, name=config.order, orders=[order], draws="shared")
+    game = SimConfig(**{name: getattr(config, name) for name in GameConfig.model_fields})
+    policy = LearnedDefender(network, name=config.order, game=game, orders=[order], draws="shared")
+    late = late_game(config, config.gate)
     return measure(
         policy, partial(make_batch, config), seeds, order=order, gate=config.gate,
+        late=None if late is None else partial(make_batch, config, game=late),
         count_foothold=config.alignment.count_foothold,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.learn.inputs import InputEncoder
 from standing_orders.learn.networks import ActorCritic
-from standing_orders.learn.order_losses import mask_violations
+from standing_orders.learn.order_losses import mask_unlawful, mask_violations
 from standing_orders.learn.sampling import sample_actions
 from standing_orders.rules.compliance import (
     NUM_TALLIES,
@@ -33,6 +33,7 @@ class Rollout:
     top: NDArray[np.int8]  # (steps, num_envs): highest-ranked type held before the step, -1 none
     num_held: NDArray[np.int8]  # (steps, num_envs): number of types held before the step
     held_hosts: NDArray[np.int16]  # (steps, num_envs): mask of hosts held before the step
+    lawful: NDArray[np.int8]  # (steps, num_envs): mask of types whose hosts might be fixed
     tallies: NDArray[np.int64]  # (num_envs, NUM_TALLIES)
 
     @property
@@ -73,7 +74,7 @@ def collect(
     """
     judged_by = orders if judged_by is None else judged_by
     steps, num_envs = batch.config.horizon, batch.num_envs
-    encoder = InputEncoder(network.layout, orders)
+    encoder = InputEncoder(network.layout, orders, batch.config)
     inputs = np.zeros((steps + 1, num_envs, network.layout.size), dtype=np.int8)
     actions = np.zeros((steps, num_envs), dtype=np.int64)
     rewards = np.zeros((steps, num_envs))
@@ -81,6 +82,7 @@ def collect(
     top = np.zeros((steps, num_envs), dtype=np.int8)
     num_held = np.zeros((steps, num_envs), dtype=np.int8)
     held_hosts = np.zeros((steps, num_envs), dtype=np.int16)
+    lawful = np.zeros((steps, num_envs), dtype=np.int8)
     tallies = np.zeros((num_envs, NUM_TALLIES), dtype=np.int64)
     uniforms = np.random.Generator(np.random.Philox(seed)).random((steps, num_envs // repeats))
     uniforms = np.tile(uniforms, repeats)
@@ -91,6 +93,9 @@ def collect(
             look_all(batch.states, judged_by, count_foothold, *now)
             row = encoder.encode(observations, inputs[step])
             logits = network.logits(network.prepare(row))
+            lawful[step] = encoder.lawful
+            if network.layout.certainty is not None:
+                logits = mask_unlawful(logits, torch.from_numpy(lawful[step]))
             if mask_factor is not None:
                 logits = mask_violations(logits, torch.from_numpy(top[step]), mask_factor)
             if is_greedy:
@@ -102,4 +107,4 @@ def collect(
             observations, tenths = batch.step(actions[step])
             rewards[step] = tenths / TENTHS_PER_POINT
     encoder.encode(observations, inputs[steps])
-    return Rollout(inputs, actions, rewards, verdicts, top, num_held, held_hosts, tallies)
+    return Rollout(inputs, actions, rewards, verdicts, top, num_held, held_hosts, lawful, tallies)
