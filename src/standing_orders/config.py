@@ -91,6 +91,11 @@ class SimConfig(GameConfig):
     horizon: int = Field(100, ge=1, le=10_000, strict=True, description="Steps of an episode.")
 
 
+def game_of(config: GameConfig, **changes: Any) -> SimConfig:
+    """The game that a config speaks of, with some fields changed."""
+    return SimConfig(**{name: getattr(config, name) for name in GameConfig.model_fields} | changes)
+
+
 class AlignmentConfig(Config):
     """How following the order is rewarded in training; scores never contain it."""
 
@@ -272,6 +277,11 @@ class BaseConfig(Config):
 class SearchConfig(LearnerConfig):
     """Search the 120 orders for the best one."""
 
+    @property
+    def has_prior(self) -> bool:
+        """Whether the base policy is asked about every order first."""
+        return self.prior == "base" and self.start == "base" and self.base.order == ANY_ORDER
+
     budget: int = Field(
         120_000,
         ge=1,
@@ -322,6 +332,27 @@ class SearchConfig(LearnerConfig):
         description="Where an order's policy begins. scratch: always afresh; own: afresh, but a "
         "re-chosen order goes on with its own; nearest: as own, first time from the nearest "
         "trained order; base: as own, first time from one base policy, equal for all.",
+    )
+    prior: Literal["base", "none"] = Field(
+        "base",
+        description="Prior mean of the surrogate: what the base policy earns with each of the 120 "
+        "orders (start base, trained with any order), or the same for all.",
+    )
+    prior_episodes: int = Field(
+        50,
+        ge=2,
+        strict=True,
+        description="prior base: fresh episodes for each order, the same attacks for all.",
+    )
+    stop_chance: float = Field(
+        0.05,
+        ge=0,
+        lt=1,
+        description="prior base: stop when the chance that an order not visited yet is better than "
+        "the best by more than stop_margin falls below this; 0: use the whole budget.",
+    )
+    stop_margin: float = Field(
+        0.02, ge=0, description="Improvement worth a visit, as a share of the best return."
     )
     parallel: int = Field(
         1, ge=1, le=120, strict=True, description="Orders chosen at once and then run together."

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from standing_orders.cage2.defenders import NAMES, ScriptedDefender
 from standing_orders.cage2.policy import Policy
-from standing_orders.config import ANY_ORDER, NO_ORDER, GameConfig, SimConfig, TrainConfig
+from standing_orders.config import ANY_ORDER, NO_ORDER, TrainConfig, game_of
 from standing_orders.errors import ConfigError
 from standing_orders.rules.orders import NUM_ORDERS, Order
 from standing_orders.runs.folder import is_run
@@ -41,7 +41,7 @@ def find_policy(name: str, *, order: str | None = None, is_greedy: bool = False)
     return LearnedDefender(
         network,
         name=f"{path.name} ({'greedy' if is_greedy else 'sampled'})",
-        game=SimConfig(**{name: getattr(config, name) for name in GameConfig.model_fields}),
+        game=game_of(config),
         orders=_orders(order, config),
         is_greedy=is_greedy,
     )

@@ -101,7 +101,7 @@ def measure(
         order: what it is judged by.
         gate: what passing takes.
         late: the same game begun late: every second episode is played there and counts for
-            contested compliance alone; see `late_game`.
+            contested compliance alone; see `late_start`.
         count_foothold: see `AlignmentConfig`.
     """
     first, second = (seeds, None) if late is None else (seeds[::2], seeds[1::2])
@@ -112,13 +112,9 @@ def measure(
     return summarise_episodes(played, gate, play(policy, late, second, **how))
 
 
-def late_game(game: GameConfig, gate: GateConfig) -> dict[str, Any] | None:
-    """Fields of the game in which contested compliance is measured; None: the game itself."""
-    if gate.kind == "strict" or not gate.contested_starts or game.head_start:
-        return None
-    return {name: getattr(game, name) for name in GameConfig.model_fields} | {
-        "head_start": gate.contested_starts
-    }
+def late_start(game: GameConfig, gate: GateConfig) -> int:
+    """Head start of the episodes that show contested compliance; 0: the game itself does."""
+    return 0 if gate.kind == "strict" or game.head_start else gate.contested_starts
 
 
 def summarise_episodes(

@@ -10,7 +10,7 @@ import numpy as np
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.policy import Policy
 from standing_orders.config import GateConfig, SimConfig
-from standing_orders.evaluate.measure import Measured, late_game, play, summarise_episodes
+from standing_orders.evaluate.measure import Measured, late_start, play, summarise_episodes
 from standing_orders.rules.compliance import OrderCompliance, ratio_of_tallies
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import child_seed, environment_seeds
@@ -93,8 +93,8 @@ def measure_obedience(
     """
     gate = gate or GateConfig()
     seeds = environment_seeds(child_seed(seed, "obedience", config.red), num_episodes)
-    late = late_game(config, gate)
-    games = [config] if late is None else [config, SimConfig(**late, red=config.red)]
+    late = late_start(config, gate)
+    games = [config, config.model_copy(update={"head_start": late})] if late else [config]
     results = []
     for order in map(Order, orders):
         judges = [order.index, order.backwards().index]

@@ -7,14 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.cage2.batch import Cage2Batch
+from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.cage2.scenario import RED_AGENTS
-from standing_orders.config import NO_ORDER, GameConfig, SimConfig, TrainConfig
-from standing_orders.evaluate.measure import Measured, late_game, measure
+from standing_orders.config import NO_ORDER, TrainConfig, game_of
+from standing_orders.evaluate.measure import Measured, late_start, measure, play
 from standing_orders.learn.inputs import InputLayout
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.policy import LearnedDefender
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import child_seed
+from standing_orders.stats import standard_error
 
 
 def layout_of(config: TrainConfig) -> InputLayout:
@@ -40,15 +42,12 @@ def make_network(config: TrainConfig) -> ActorCritic:
     )
 
 
-def make_batch(
-    config: TrainConfig, num_envs: int, game: dict[str, Any] | None = None
-) -> Cage2Batch:
-    """Environments of a config, or of another game; `mixed` gives each red agent its share."""
-    game = game or {name: getattr(config, name) for name in GameConfig.model_fields}
+def make_batch(config: TrainConfig, num_envs: int, **changes: Any) -> Cage2Batch:
+    """Environments of a config, with changes; `mixed` gives each red agent its share in turn."""
     if config.red == "mixed":
         reds = [RED_AGENTS[i % len(RED_AGENTS)] for i in range(num_envs)]
-        return Cage2Batch(num_envs, SimConfig(**game), reds=reds)
-    return Cage2Batch(num_envs, SimConfig(**game, red=config.red))
+        return Cage2Batch(num_envs, game_of(config, **changes), reds=reds)
+    return Cage2Batch(num_envs, game_of(config, red=config.red, **changes))
 
 
 def measure_network(
@@ -64,11 +63,24 @@ def measure_network(
         seeds: one fresh episode for each.
     """
     order = Order.parse(config.order).index
-    game = SimConfig(**{name: getattr(config, name) for name in GameConfig.model_fields})
-    policy = LearnedDefender(network, name=config.order, game=game, orders=[order], draws="shared")
-    late = late_game(config, config.gate)
+    policy = LearnedDefender(network, name=config.order, orders=[order], draws="shared")
+    late = late_start(config, config.gate)
     return measure(
         policy, partial(make_batch, config), seeds, order=order, gate=config.gate,
-        late=None if late is None else partial(make_batch, config, game=late),
+        late=partial(make_batch, config, head_start=late) if late else None,
         count_foothold=config.alignment.count_foothold,
     )  # fmt: skip
+
+
+def ask_network(
+    network: ActorCritic,
+    config: TrainConfig,
+    order: int,
+    seeds: NDArray[np.uint64],  # (num_episodes,)
+) -> tuple[float, float]:
+    """Mean return of a network that is told an order, and its standard error."""
+    policy = LearnedDefender(network, name="base", orders=[order], draws="shared")
+    played = play(policy, partial(make_batch, config), seeds)
+    returns = played.returns[:, -1] / TENTHS_PER_POINT
+    error = standard_error(returns, played.reds)
+    return float(returns.mean()), error or 0.0
