@@ -6,9 +6,10 @@ from typing import Any
 import torch
 
 from standing_orders.config import TrainConfig
+from standing_orders.learn.build import layout_of, make_network
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.snapshot import restore_network, warm_start
-from standing_orders.learn.trainer import Trainer, layout_of, make_network
+from standing_orders.learn.trainer import Trainer
 from standing_orders.runs.folder import RunFolder
 from standing_orders.runs.loop import (
     Mirrors,

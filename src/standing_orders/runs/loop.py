@@ -133,11 +133,19 @@ def train_to_end(
     if not records:
         save(trainer, folder)
     with Journal(folder.journal_path, report=report) as journal, csv, board:
-        while not trainer.is_done:
-            record = trainer.step()
+
+        def keep(record: Record) -> None:
             journal.append(record)
             csv.append(record)
             board.append(record)
             on_update(record)
             if trainer.updates % checkpoint_every == 0 or trainer.is_done:
                 save(trainer, folder)
+
+        run_updates(trainer, keep)
+
+
+def run_updates(trainer: Trainable, keep: OnUpdate) -> None:
+    """Update until the run has ended; each record is kept before the next update begins."""
+    while not trainer.is_done:
+        keep(trainer.step())
