@@ -171,10 +171,10 @@ def _is_possible(env: Environment, turn: Turn, actions_left: int) -> bool:
 
 @jit
 def _is_seen(bench: Bench, turn: Turn) -> bool:
-    difference = 0
+    num_equal = 0
     for host in range(NUM_HOSTS):
-        difference |= np.int64(bench.observation[host] ^ turn.observation[host])
-    return difference == 0
+        num_equal += bench.observation[host] == turn.observation[host]
+    return num_equal == NUM_HOSTS
 
 
 @jit

@@ -1,9 +1,9 @@
 """What blue believes when it first looks: every state that red can have reached by then.
 
 A head start is played out in full: each red action branches into all that it can do, equal states
-are merged, and each final state is kept with the observation that goes with it. This is exact as
-long as the states are not too many (they level off at 475,940 for Meander); beyond that the
-unlikeliest are left out and `cut` says how much was. A long one is kept on disk.
+are merged, and each final state is kept with the observation that goes with it. States that happen
+once in ten million million episodes are left out; `cut` says how much that is. A prior that takes
+long is kept on disk.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from standing_orders.config import GameConfig, RedAgent
 
 _FIRST_CAPACITY = 1 << 12
 MAX_STATES = 1 << 21
-_LEAST = 1e-11  # share of the states of a first observation below which one is left out
+_LEAST, _LEAST_ON_THE_WAY = 1e-12, 1e-14  # probability below which a state is left out
 _WORTH_KEEPING = 10_000  # states; fewer are played out as fast as they are read
 
 
@@ -59,7 +59,7 @@ def _play_head_start(
     begin_frame(bench.records, red)
     words = np.zeros((1, NUM_WORDS), dtype=np.int64)
     pack(bench.records[0], words[0])
-    weights, cut = np.ones(1), 0.0
+    weights = np.ones(1)
     result, spare = make_states(_FIRST_CAPACITY), make_states(_FIRST_CAPACITY)
     rules = RULE_SETS.index(config.rules)
     style = OBSERVATION_STYLES.index(config.observation)
@@ -78,31 +78,23 @@ def _play_head_start(
             result = make_states(4 * len(result.weights))
         size = int(result.counts[0])
         words, weights = result.words[:size], result.weights[:size]
-        if size > MAX_STATES:
-            kept = np.sort(np.argsort(weights)[-MAX_STATES:])
-            cut += 1.0 - cut - float(weights[kept].sum())
-            words, weights = words[kept], weights[kept]
+        words, weights = _thin(words, weights, _LEAST if sight == NOTED else _LEAST_ON_THE_WAY)
         result, spare = spare, result
-    return words.copy(), weights.copy(), cut
-
-
-def _codes(words: NDArray[np.int64]) -> NDArray[np.int64]:  # (n, 8) -> (n,)
-    """The first observation that goes with each state."""
-    codes: NDArray[np.int64] = words[:, TABLE_WORD] | words[:, ACTIVITY_WORD] << 2 * NUM_HOSTS
-    return codes
+    return words.copy(), weights.copy(), max(0.0, 1.0 - float(weights.sum()))
 
 
 def _thin(
-    words: NDArray[np.int64], weights: NDArray[np.float64], cut: float
-) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
-    """Leave out states that hardly matter to those who see their observation."""
-    _, group = np.unique(_codes(words), return_inverse=True)
-    kept = weights >= _LEAST * np.bincount(group, weights)[group]
-    return words[kept], weights[kept], cut + float(weights[~kept].sum())
+    words: NDArray[np.int64], weights: NDArray[np.float64], least: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Leave out the unlikely, and whatever is too much."""
+    kept = np.flatnonzero(weights >= least)
+    if len(kept) > MAX_STATES:
+        kept = np.sort(np.argsort(weights)[-MAX_STATES:])
+    return words[kept], weights[kept]
 
 
 def _group(words: NDArray[np.int64], weights: NDArray[np.float64], cut: float) -> Prior:
-    codes = _codes(words)
+    codes = words[:, TABLE_WORD] | words[:, ACTIVITY_WORD] << 2 * NUM_HOSTS
     by_group = np.lexsort((-weights, codes))
     words, weights, codes = words[by_group], weights[by_group], codes[by_group]
     words[:, ACTIVITY_WORD] = 0
@@ -132,7 +124,7 @@ def _read_or_play(
     kept = _read(path)
     if kept is not None:
         return kept
-    words, weights, cut = _thin(*_play_head_start(config, RED_AGENTS.index(red)))
+    words, weights, cut = _play_head_start(config, RED_AGENTS.index(red))
     if len(weights) >= _WORTH_KEEPING:
         _write(path, words, weights, cut)
     return words, weights, cut

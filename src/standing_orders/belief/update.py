@@ -74,7 +74,7 @@ def _count_above(weights: NDArray[np.float64], floor: float) -> int:
 
 
 @jit
-def _find(codes: NDArray[np.int64], code: int) -> int:
+def _find(codes: NDArray[np.int64], code: np.int64) -> int:
     """Where the code stands in ascending codes; -1 if it does not."""
     low, high = 0, len(codes)
     while low < high:
