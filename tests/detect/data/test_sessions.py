@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from standing_orders.detect.data.history import with_history
 from standing_orders.detect.data.sessions import (
     Grouped,
     group_events,
@@ -78,7 +77,7 @@ def test_weighted_sampling_makes_half_the_sessions_threats() -> None:
 
 def test_history_is_mean_and_maximum_of_the_session_so_far() -> None:
     events = make_events()
-    history = with_history(events)
+    history = events.with_history()
     assert history.shape == (6, 7)
     np.testing.assert_array_equal(history[:, :2], events.features)
     for session in range(events.num_sessions):
