@@ -28,7 +28,6 @@ ALLOWED_SIDEWAYS = {
     ("runs", "errors"),
     ("runs", "version"),
     ("search", "evaluate"),
-    ("voting", "detect"),
 }
 
 
