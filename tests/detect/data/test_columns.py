@@ -34,7 +34,7 @@ def test_types_are_inferred() -> None:
     np.testing.assert_array_equal(count.values, [3, 1, 3, np.nan])
     np.testing.assert_array_equal(flag.values, [1, 0, np.nan, 1])
     np.testing.assert_array_equal(number.values, [1.5, 2, 1000, 2])
-    assert word.codes.tolist() == [0, 1, 0, -1]
+    assert word.values.tolist() == [0, 1, 0, -1]
     assert word.words == ("b", "a")
 
 

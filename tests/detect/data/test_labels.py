@@ -5,10 +5,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from numpy.typing import NDArray
 
 from standing_orders.detect.data.columns import NumericColumn, WordColumn
-from standing_orders.detect.data.labels import check_classes, find_leaks, read_labels
+from standing_orders.detect.data.labels import check_classes, find_leaks
+from standing_orders.detect.data.labels import read_labels as read_labels_as
+from standing_orders.detect.data.options import DataConfig
 from standing_orders.errors import ConfigError, DataError
+
+
+def read_labels(
+    table: pa.Table, label: str, **options: Any
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    return read_labels_as(table, DataConfig(label=label, **options))
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ class Adapter:
     files: tuple[str, ...]  # in its folder, in the order of reading
     options: dict[str, Any] = field(default_factory=dict)  # for `DataConfig` fields left alone
     note: str = ""
-    prepare: Callable[[pa.Table], pa.Table] | None = None
+    prepare: Callable[[pa.Table], pa.Table] = lambda table: table
     has_labels: bool = True
 
 

@@ -38,13 +38,13 @@ class WordColumn:
     """A column of categories."""
 
     name: str
-    codes: NDArray[np.int64]  # (num_rows,): index into words, -1 where missing
+    values: NDArray[np.int64]  # (num_rows,): index into words, -1 where missing
     words: tuple[str, ...]
 
     @property
     def is_missing(self) -> NDArray[np.bool_]:  # (num_rows,)
         """Rows without a value."""
-        return self.codes < 0
+        return self.values < 0
 
 
 Column = NumericColumn | WordColumn
@@ -139,7 +139,7 @@ def read_times(name: str, values: pa.Array) -> NDArray[np.float64]:  # (num_rows
     kind = values.type
     if _is_text(kind):
         words = read_words(name, values)
-        return np.array([*(_seconds(name, word) for word in words.words), np.nan])[words.codes]
+        return np.array([*(_seconds(name, word) for word in words.words), np.nan])[words.values]
     try:
         if not pa.types.is_temporal(kind):
             return read_numbers(values)
@@ -178,7 +178,7 @@ def _read_column(name: str, values: pa.Array, must_be_numeric: bool) -> Column:
     if must_be_numeric and not share:
         raise DataError(f"column {name!r} is told to be numeric but has no number in it")
     if must_be_numeric or share >= MIN_NUMERIC_SHARE:
-        return NumericColumn(name, numbers[words.codes])
+        return NumericColumn(name, numbers[words.values])
     return words
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata  # type: ignore[import-untyped]
 
 from standing_orders.detect.data.columns import Column, NumericColumn, WordColumn, read_words
+from standing_orders.detect.data.options import DataConfig
 from standing_orders.errors import ConfigError, DataError
 
 # What a two-valued label calls benign, in lower case, the clearest first.
@@ -19,44 +20,39 @@ _SUSPICIOUS_AUC = 0.999
 
 
 def read_labels(
-    table: pa.Table,
-    label: str,
-    *,
-    threats: Collection[str] = (),
-    benign: Collection[str] = (),
-    attack: str | None = None,
-) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    table: pa.Table, config: DataConfig
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:  # (num_rows,)
     """Attack of each row, -1 for benign ones, and the names of the attacks.
 
+    Without `attack`, a label of many values names the attacks itself.
+
     Args:
-        table: rows with the column `label` and, if given, the column `attack`.
-        label: the label column.
-        threats: values that are threats; empty if the label is 0/1 or the like.
-        benign: values that are benign; one of the two is enough.
-        attack: column that names attacks; without it a label of many values names them itself.
+        table: rows with the columns `label` and, if given, `attack`.
+        config: its `label`, `attack`, and `threats` or `benign`.
 
     Raises:
         ConfigError: a value named does not occur, or both lists are given.
         DataError: a row has no label, or the label is not binary and nobody says what is a threat.
     """
+    label, attack = config.label, config.attack
+    assert label is not None
     words = _label_words(label, table[label].combine_chunks())
-    num_missing = int(words.is_missing.sum())
-    if num_missing:
+    if num_missing := int(words.is_missing.sum()):
         raise DataError(
             f"label column {label!r}: {num_missing} rows have no label: add it or drop them"
         )
-    is_threat = _threat_words(words, threats, benign)[words.codes]
-    if attack is None and len(words.words) > 2:
-        names = words
-    elif attack is not None:
+    is_threat = _threat_words(words, config.threats, config.benign)[words.values]
+    if attack is not None:
         names = read_words(attack, table[attack].combine_chunks())
+    elif len(words.words) > 2:
+        names = words
     else:
         names = WordColumn(label, np.zeros(len(is_threat), dtype=np.int64), (THREAT,))
     known = [(name or "unknown").strip() for name in (*names.words, "unknown")]
-    used = sorted({known[code] for code in np.unique(names.codes[is_threat])})
+    used = sorted({known[code] for code in np.unique(names.values[is_threat])})
     index = {name: number for number, name in enumerate(used)}
     numbers = np.array([index.get(name, -1) for name in known], dtype=np.int64)
-    return np.where(is_threat, numbers[names.codes], -1), tuple(used)
+    return np.where(is_threat, numbers[names.values], -1), tuple(used)
 
 
 def _label_words(label: str, values: pa.Array) -> WordColumn:
@@ -71,7 +67,7 @@ def _label_words(label: str, values: pa.Array) -> WordColumn:
     words = tuple(word.strip() for word in column.words)
     unique = sorted(set(words))
     codes = np.array([unique.index(word) for word in words] + [-1], dtype=np.int64)
-    return WordColumn(label, codes[column.codes], tuple(unique))
+    return WordColumn(label, codes[column.values], tuple(unique))
 
 
 def _threat_words(
@@ -89,23 +85,23 @@ def _threat_words(
                 )
     if threats:
         return np.array([word in threats for word in label.words])
-    if not benign and len(label.words) > 2:
+    benign = benign or _guess_benign(label)
+    return np.array([word not in benign for word in label.words])
+
+
+def _guess_benign(label: WordColumn) -> tuple[str, ...]:
+    """What a label of two values, or one, calls benign."""
+    if len(label.words) > 2:
         raise DataError(
             f"label column {label.name!r} is not binary: it has {len(label.words)} values, "
             f"{_some(label.words)}; say which are threats with --threats, or which are benign with "
             "--benign"
         )
-    if not benign:
-        benign = _guess_benign(label)
-    return np.array([word not in benign for word in label.words])
-
-
-def _guess_benign(label: WordColumn) -> tuple[str, ...]:
     lower = [word.lower() for word in label.words]
     for word in BENIGN_WORDS:
         if word in lower:
             return (label.words[lower.index(word)],)
-    if len(lower) == 1 and lower[0] in {"1", "true", "yes"}:
+    if lower in (["1"], ["true"], ["yes"]):
         return ()
     raise DataError(
         f"label column {label.name!r} has the values {_some(label.words)}: say which is a threat "
@@ -154,15 +150,10 @@ def find_leaks(
     """
     dropped, notes = {}, []
     for column in columns:
-        if isinstance(column, WordColumn):
-            keys = column.codes[rows]
-        else:
-            keys = np.unique(column.values[rows], return_inverse=True)[1]
-        if _decides(keys, is_threat) and (isinstance(column, WordColumn) or keys.max() == 1):
+        if _decides(column, rows, is_threat):
             if column.name not in told:
                 dropped[column.name] = "decides the label alone: the label under another name"
-            continue
-        if isinstance(column, NumericColumn) and column.name not in told:
+        elif isinstance(column, NumericColumn) and column.name not in told:
             auc = _area(column.values[rows], is_threat)
             if max(auc, 1 - auc) >= _SUSPICIOUS_AUC:
                 notes.append(
@@ -172,10 +163,12 @@ def find_leaks(
     return dropped, notes
 
 
-def _decides(keys: NDArray[np.int64], is_threat: NDArray[np.bool_]) -> bool:
-    """Whether every value belongs to one class, and values repeat often enough to mean it."""
-    values, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    if len(values) < 2 or len(keys) < 10 * len(values):
+def _decides(column: Column, rows: NDArray[np.int64], is_threat: NDArray[np.bool_]) -> bool:
+    """Whether every word, or either of two numbers, is of one class, often enough to mean it."""
+    found, inverse, counts = np.unique(column.values[rows], return_inverse=True, return_counts=True)
+    if len(found) < 2 or len(rows) < 10 * len(found):
+        return False
+    if isinstance(column, NumericColumn) and len(found) > 2:
         return False
     threats = np.bincount(inverse, is_threat)
     return bool(np.all((threats == 0) | (threats == counts)))

@@ -1,13 +1,16 @@
 """What to read, what the label is and how to split: one flat model, so that it makes good flags."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
 from standing_orders.config import Config
+from standing_orders.errors import ConfigError
 
 Format = Literal["table", "nsl-kdd", "unsw-nb15", "unsw-nb15-stream", "adfa-ld", "darpa-trace-e5"]
+ROLES = ("label", "attack", "session", "trace", "time", "group")  # options that name one column
 
 
 def _spelled_out(separator: object) -> object:
@@ -127,12 +130,6 @@ class DataConfig(Config):
         "drop them; repeated events may be real, so keep them. auto: as the format advises, keep "
         "for 'table'.",
     )
-    sampling: Literal["natural", "weighted"] = Field(
-        "natural",
-        description="'weighted' draws threat sessions as often as benign ones in training. It "
-        "hurts: the policy learns to expect ten times the threats there are, its probabilities no "
-        "longer fit any threshold on costs, and false alarms multiply.",
-    )
     separator: Annotated[str, BeforeValidator(_spelled_out)] = Field(
         ",",
         min_length=1,
@@ -170,3 +167,55 @@ class DataConfig(Config):
         if self.split != "auto":
             return self.split
         return "group" if self.group else "time" if self.time else "stratified"
+
+    def check_together(self, *, has_labels: bool) -> None:
+        """Refuse options that do not go together, or that need files where there are none.
+
+        Args:
+            has_labels: the format has them.
+
+        Raises:
+            ConfigError: two options contradict each other, or one is missing.
+        """
+        if not self.data:
+            told = self.model_dump(exclude_defaults=True).keys() - {"data_seed", "pieces"}
+            if about_files := [name for name in DataConfig.model_fields if name in told]:
+                raise ConfigError(
+                    f"{', '.join(about_files)}: no files to read: name them with --data"
+                )
+            return
+        if self.shares[0] <= 0:
+            raise ConfigError("validation_share, test_share: they leave nothing to train on")
+        if self.label is None and has_labels:
+            raise ConfigError("label: name the column that says what is a threat, with --label")
+        if both := sorted({*self.numeric} & {*self.categorical}):
+            raise ConfigError(f"numeric, categorical: {both[0]!r} cannot be both")
+        files = [path.absolute() for path in (*self.data, *self.test_data)]
+        if twice := [path for path in files if files.count(path) > 1]:
+            raise ConfigError(
+                f"data, test_data: {twice[0]} is named twice; the same rows in training and in "
+                "test would make any score too good"
+            )
+        if self.session and self.trace:
+            raise ConfigError("session, trace: either a row is an event or it is a whole trace")
+        if self.duplicates == "drop" and (self.session or self.trace):
+            raise ConfigError("duplicates: only of records; a session may repeat an event")
+        for method, column in (("time", self.time), ("group", self.group)):
+            if self.split == method and column is None:
+                raise ConfigError(
+                    f"split = {method!r}: name the column to split by with --{method}"
+                )
+
+    def check_columns(self, there: Sequence[str]) -> None:
+        """Refuse an option that names a column which is not there.
+
+        Raises:
+            ConfigError: says which columns there are.
+        """
+        named = [(role, getattr(self, role)) for role in ROLES]
+        named += [(o, c) for o in ("ignore", "numeric", "categorical") for c in getattr(self, o)]
+        for option, column in named:
+            if column is not None and column not in there:
+                raise ConfigError(
+                    f"{option}: no column {column!r}; there are {', '.join(there[:60])}"
+                )

@@ -24,6 +24,7 @@ import pyarrow.compute as pa_compute  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from standing_orders.detect.data.columns import NumericColumn, read_words
+from standing_orders.detect.data.options import DataConfig
 from standing_orders.errors import DataError
 
 RUN_LENGTHS = (2, 3, 4, 5)
@@ -41,18 +42,18 @@ class Traces:
     event_trace: NDArray[np.int64]  # (num_events,): row of each event
 
 
-def read_traces(name: str, values: pa.Array, *, chunk: int, max_events: int) -> Traces:
+def read_traces(column: pa.ChunkedArray, config: DataConfig) -> Traces:
     """Cut the traces of a column into events.
 
     Args:
-        name: the column.
-        values: lists of tokens, or text with spaces or commas between tokens.
-        chunk: tokens of an event; the last one of a trace may be shorter.
-        max_events: events kept of a trace; what follows is not read.
+        column: lists of tokens, or text with spaces or commas between tokens.
+        config: its `trace`, `chunk` (tokens of an event; the last one of a trace may be shorter)
+            and `max_events` (what follows them is not read).
 
     Raises:
         DataError: the column holds no traces, or one of them is empty.
     """
+    name, chunk, values = str(config.trace), config.chunk, column.combine_chunks()
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         text = pa_compute.utf8_trim_whitespace(values.cast(pa.string()))
         values = pa_compute.split_pattern_regex(text, r"[\s,;]+")
@@ -63,12 +64,12 @@ def read_traces(name: str, values: pa.Array, *, chunk: int, max_events: int) -> 
         )
     lengths = pa_compute.list_value_length(values).fill_null(0).to_numpy(zero_copy_only=False)
     words = read_words(name, pa_compute.list_flatten(values))
-    if len(lengths) == 0 or lengths.min() == 0 or "" in words.words or (words.codes < 0).any():
+    if len(lengths) == 0 or lengths.min() == 0 or "" in words.words or (words.values < 0).any():
         raise DataError(f"trace column {name!r}: a trace is empty or has an empty token")
     trace_index = np.repeat(np.arange(len(lengths)), lengths)
     place = np.arange(len(trace_index)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    is_kept = place < chunk * max_events
-    trace_index, place, tokens = trace_index[is_kept], place[is_kept], words.codes[is_kept]
+    is_kept = place < chunk * config.max_events
+    trace_index, place, tokens = trace_index[is_kept], place[is_kept], words.values[is_kept]
     event_index = np.cumsum(place % chunk == 0) - 1
     event_trace = trace_index[place % chunk == 0]
     return Traces(tokens, words.words, trace_index, event_index, event_trace)
