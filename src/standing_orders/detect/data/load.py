@@ -6,20 +6,28 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pa_compute  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from standing_orders.detect.data.adapters import adapter_of, fill_options, find_files
 from standing_orders.detect.data.columns import (
     Column,
     NumericColumn,
+    check_classes,
+    find_leaks,
     parse_columns,
+    read_labels,
     read_times,
     read_words,
 )
 from standing_orders.detect.data.encoding import Encoder, fit_encoder
 from standing_orders.detect.data.events import DataSet, Events
-from standing_orders.detect.data.labels import check_classes, find_leaks, read_labels
-from standing_orders.detect.data.options import ROLES, DataConfig
+from standing_orders.detect.data.options import (
+    ROLES,
+    DataConfig,
+    adapter_of,
+    fill_options,
+    find_files,
+)
 from standing_orders.detect.data.sessions import (
     PART_NAMES,
     TEST,
@@ -127,7 +135,11 @@ def _read_source(config: DataConfig) -> _Source:
     config, adapter = fill_options(config), adapter_of(config)
     config.check_together(has_labels=adapter.has_labels)
     sets = [paths for paths in (config.data, config.test_data) if paths]
-    tables = [adapter.prepare(read_tables(find_files(config, paths), config)) for paths in sets]
+    tables = [read_tables(find_files(config, paths), config) for paths in sets]
+    if adapter.only:
+        column, value = adapter.only
+        is_event = [pa_compute.equal(table[column].cast(pa.string()), value) for table in tables]
+        tables = [table.filter(mask) for table, mask in zip(tables, is_event, strict=True)]
     is_test = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables]) == 1
     table = join_tables(tables, [paths[0] for paths in sets])
     config.check_columns(table.column_names)
