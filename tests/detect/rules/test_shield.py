@@ -182,8 +182,8 @@ def test_what_is_lost_does_not_blind_the_shield() -> None:
     assert [bool(result.is_unavoidable[0]) for result in results] == [False, True] + [False] * 3
     assert [int(result.actions[0]) for result in results] == [1, 0, 2, 2, 0]
     shield.end(is_last=np.array([True]))  # what was lost there is none of the next session's
-    done = [shield.apply(np.array([action]), suspicion=np.zeros(1)) for action in (1, 0)]
-    assert [int(result.actions[0]) for result in done] == [1, 1]
+    done = [shield.apply(np.array([action]), suspicion=np.zeros(1)) for action in (3, 1, 0)]
+    assert [int(result.actions[0]) for result in done] == [2, 1, 1]
 
 
 def test_the_shield_never_replaces_more_than_it_must() -> None:
