@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from standing_orders.errors import StandingOrdersError, VotingError
@@ -127,6 +127,7 @@ def test_any_two_quorums_share_an_honest_agent_and_honest_agents_make_one(n: int
         assert committee.quorum > 1
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_the_order_of_the_agents_does_not_matter_and_more_severe_ballots_never_make_it_milder(data):
     n = data.draw(st.integers(2, 9))
