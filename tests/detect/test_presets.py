@@ -17,6 +17,6 @@ def test_the_published_preset_has_every_published_setting() -> None:
     learn = config.learn
     assert (learn.iterations, learn.steps) == (300, 2_048)
     assert (learn.entropy, learn.value, learn.learning_rate) == (0.15, 1.0, 1e-3)
-    assert (learn.returns, learn.advantages, config.sampling) == ("running", "agent", "natural")
+    assert (learn.returns, learn.advantages) == ("running", "agent")
     assert (config.rules.mode, config.rules.target) == ("lagrange", 0.95)
     assert learn.gradient == "sampled"

@@ -78,7 +78,7 @@ class TrainTeam(Command, DetectConfig):
         print(found.explain())
         if not (found.is_learnable or self.force):
             raise DataError("nothing to train on: see above; --force goes on nevertheless")
-        part = data.train if config.sampling == "natural" else data.validation  # as events come
+        part = data.train
         if data.task == "records":
             rows = describe_records(config.costs.table(), part.prevalence)
             print_earnings(rows, "record (team term left out)")

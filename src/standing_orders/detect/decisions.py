@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.detect.actions import ALLOW, BLOCK
+from standing_orders.detect.actions import ALLOW, BLOCK, NUM_ACTIONS
 from standing_orders.detect.config import TeamConfig
 from standing_orders.detect.data.events import Task
 from standing_orders.detect.learn.game import Game, play
 from standing_orders.detect.rules import RuleBook, Shield, Streams
-from standing_orders.voting.quorum import decide
+from standing_orders.voting import decide
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +53,8 @@ def decide_all(
         config: how the team decides.
     """
     if config.vote == "quorum":
-        outcome = decide(votes, config.faults, ties=config.ties)
-        return Decisions(outcome.actions.astype(np.int64), outcome.has_quorum)
+        outcome = decide(votes, config.faults, num_choices=NUM_ACTIONS, ties=config.ties)
+        return Decisions(outcome.choices.astype(np.int64), outcome.has_quorum)
     actions = probs.mean(axis=0).argmax(axis=-1).astype(np.int64)
     return Decisions(actions, np.ones(len(actions), dtype=np.bool_))
 

@@ -30,7 +30,7 @@ from pydantic import Field
 from standing_orders.config import Config
 from standing_orders.detect.actions import ACTION_NAMES, ALERT, ALLOW, BLOCK, NUM_ACTIONS
 from standing_orders.detect.costs import accurate_name, best_from
-from standing_orders.detect.data.history import accumulate
+from standing_orders.detect.data.events import Sessions
 
 
 class SessionCosts(Config):
@@ -186,7 +186,7 @@ def stop_rewards(
         return step_rewards(costs, actions, context, events=events, has_alerted=has_alerted)
 
     allow = step(ALLOW, no)
-    so_far = accumulate(np.add, allow, starts)
+    so_far = Sessions(starts).running(np.add, allow)
     table = np.stack([so_far - allow + step(action, no) for action in range(NUM_ACTIONS)], axis=1)
     relief = np.where(context.has_begun & ~context.is_last, (step(ALLOW, yes) - allow)[last], 0.0)
     table[:, ALERT] += so_far[last] - so_far + relief

@@ -1,7 +1,6 @@
 """Baselines of sessions: statistics, tuning and the rules that come out."""
 
 from functools import cache
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -25,7 +24,6 @@ from standing_orders.detect.assess.stopping import (
     tune,
 )
 from standing_orders.detect.data.events import Events
-from standing_orders.detect.data.history import accumulate, event_counts, with_history
 from standing_orders.detect.session_costs import SessionCosts, session_context, session_rewards
 from standing_orders.errors import ConfigError
 
@@ -70,28 +68,6 @@ def feature(events: Events) -> np.ndarray:
 
 def column(*values: float) -> np.ndarray:
     return np.array(values)[:, None]
-
-
-def test_accumulate_equals_numpy_on_each_session() -> None:
-    rng = np.random.default_rng(0)
-    starts = np.array([0, 3, 4, 10, 12, 13])
-    values = rng.normal(size=(13, 2))
-    for ufunc in (np.add, np.maximum, np.minimum):
-        folded = accumulate(ufunc, values, starts)
-        for first, end in pairwise(starts):
-            expected = ufunc.accumulate(values[first:end], axis=0)
-            assert folded[first:end] == pytest.approx(expected)
-
-
-def test_history_by_hand() -> None:
-    events = make_events(column(1, 3, -4, 5), np.zeros(4, dtype=bool), [3, 1])
-    assert with_history(events).tolist() == [
-        [1, 1, 1, 1],
-        [3, 2, 3, 2],
-        [-4, 0, 3, 3],
-        [5, 5, 5, 1],
-    ]
-    assert event_counts(events.starts).tolist() == [1, 2, 3, 1]
 
 
 def test_cusum_by_hand() -> None:
@@ -147,7 +123,7 @@ def test_being_told_the_end_is_worth_something() -> None:
 def test_statistics_do_not_see_the_future() -> None:
     rng = np.random.default_rng(1)
     changed = TEST.features.copy()
-    later = event_counts(TEST.starts) > 6
+    later = TEST.sessions.place > 5
     changed[later] = rng.normal(size=(int(later.sum()), 2))
     other = make_events(changed, TEST.is_threat, list(TEST.lengths))
     cut = make_events(TEST.features[~later], TEST.is_threat[~later], [6] * TEST.num_sessions)
@@ -248,7 +224,7 @@ def test_prefix_for_a_mean_number_of_events() -> None:
 def test_fixed_prefix_at_a_given_mean_number_of_events() -> None:
     rule = fit_fixed_prefix(TRAIN, VALIDATION, 0, costs=COSTS, mean_events=8.0)
     actions = rule.actions(TEST)
-    assert set(event_counts(TEST.starts)[actions != ALLOW]) == {8}
+    assert set(TEST.sessions.place[actions != ALLOW]) == {7}
     best = fitted("fixed prefix")
     assert isinstance(best, StoppingRule)
     assert best.validation_cost <= rule.validation_cost + 0.05

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from standing_orders.detect.actions import ALLOW
+from standing_orders.detect.actions import ALLOW, NUM_ACTIONS
 from standing_orders.detect.assess.classifiers import Fitted
 from standing_orders.detect.assess.metrics import (
     RecordMetrics,
@@ -45,7 +45,7 @@ from standing_orders.detect.learn.trainer import prepare
 from standing_orders.detect.rules import RuleBook
 from standing_orders.detect.session_costs import session_context
 from standing_orders.seeding import child_seed
-from standing_orders.voting.liars import LIARS, lie
+from standing_orders.voting import LIARS, lie
 
 MAX_SUBSETS = 20  # of agents that lie, tried for each number of liars
 EVENTS_AT_ONCE = 50_000  # of whole sessions, through the network
@@ -306,7 +306,8 @@ def _ballots(
     kind: str, honest: NDArray[np.int8], liars: Sequence[int], seed: int
 ) -> NDArray[np.int8]:  # (num_events, agents)
     child = child_seed(seed, "detect", "liars", kind, *liars)
-    return lie(kind, honest, liars, np.random.Generator(np.random.Philox(child)))
+    rng = np.random.Generator(np.random.Philox(child))
+    return lie(kind, honest, liars, rng, num_choices=NUM_ACTIONS)
 
 
 def _spread(name: str, rows: Sequence[dict[str, float]]) -> Spread:

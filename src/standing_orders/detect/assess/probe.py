@@ -12,7 +12,6 @@ from sklearn.model_selection import StratifiedKFold  # type: ignore[import-untyp
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from standing_orders.detect.data.events import DataSet, Events, Task
-from standing_orders.detect.data.history import with_history
 from standing_orders.seeding import child_seed
 
 MAX_TRAINING_EVENTS = 40_000
@@ -119,7 +118,7 @@ def _scores(
 
 
 def _describe(events: Events, task: Task) -> NDArray[np.float32]:
-    return with_history(events) if task == "sessions" else events.features
+    return events.with_history() if task == "sessions" else events.features
 
 
 def _without_pieces(events: Events) -> Events:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from standing_orders.detect.actions import NUM_ACTIONS
 from standing_orders.detect.assess.assess import (
     Figures,
     LiarFigures,
@@ -25,10 +26,7 @@ from standing_orders.detect.learn.run import KIND, config_of, load_team
 from standing_orders.detect.rules import RuleBook
 from standing_orders.runs.loop import latest_of
 from standing_orders.seeding import child_seed
-from standing_orders.voting.committee import Committee
-from standing_orders.voting.liars import LIARS
-from standing_orders.voting.network import Conditions
-from standing_orders.voting.simulate import agree
+from standing_orders.voting import LIARS, Committee, Conditions, agree
 
 # A network that is calm, and one that loses, delays and reorders messages for a while first.
 NETWORKS = {
@@ -101,7 +99,7 @@ def evaluate_run(path: Path, *, num_agreements: int = 0) -> Evaluation:
     folder, checkpoint = latest_of(path, KIND)
     if num_agreements:
         told = config_of(folder).team
-        Committee(told.agents, told.faults)  # refused here, not after minutes of work
+        Committee(told.agents, told.faults, NUM_ACTIONS)  # refused here, not after minutes of work
     network, config, data = load_team(path)
     team = Team(network, config, RuleBook(config.rules.rules(data.task)))
     figures = assess(team, data, config, with_intervals=True)
@@ -142,6 +140,7 @@ def agree_by_messages(
         outcome = agree(
             votes,
             config.team.faults,
+            num_choices=NUM_ACTIONS,
             liars=dict.fromkeys(liars, kind),
             conditions=NETWORKS[network],
             seed=child_seed(config.seed, "detect", "agree", kind),

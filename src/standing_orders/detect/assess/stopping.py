@@ -29,8 +29,7 @@ from standing_orders.detect.assess.classifiers import (
     fit_constant,
     logistic_probability,
 )
-from standing_orders.detect.data.events import Events
-from standing_orders.detect.data.history import accumulate, with_history
+from standing_orders.detect.data.events import Events, Sessions
 from standing_orders.detect.session_costs import SessionCosts, session_context, stop_rewards
 from standing_orders.errors import ConfigError
 
@@ -147,7 +146,7 @@ class HistoryProbability:
 
     def __call__(self, events: Events) -> NDArray[np.float64]:  # (num_events,)
         """Compute it."""
-        return self.probability(with_history(events))
+        return self.probability(events.with_history())
 
 
 @dataclass(frozen=True)
@@ -182,8 +181,8 @@ class PrefixProbability:
         rows = prefix_events(events, self.num_events, is_told_end=self.is_told_end)
         jumps = np.zeros(events.num_events)
         if len(rows):
-            jumps[rows] = self.probability(with_history(events)[rows])
-        return accumulate(np.add, jumps, events.starts)
+            jumps[rows] = self.probability(events.with_history()[rows])
+        return events.sessions.running(np.add, jumps)
 
 
 def log_odds(probability: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -197,8 +196,8 @@ def cusum(
     starts: NDArray[np.int64],  # (num_sessions + 1,)
 ) -> NDArray[np.float64]:  # (num_events,)
     """max(0, previous + increment) along each session, from 0."""
-    sums = accumulate(np.add, increments, starts)
-    lowest = np.minimum(accumulate(np.minimum, sums, starts), 0.0)
+    sums = Sessions(starts).running(np.add, increments)
+    lowest = np.minimum(Sessions(starts).running(np.minimum, sums), 0.0)
     return sums - lowest
 
 
@@ -217,7 +216,7 @@ _Labelled = tuple[NDArray[np.float32], NDArray[np.bool_]]  # (n, features) and (
 
 def _so_far(events: Events) -> _Labelled:
     """What each session has shown up to each event, and whether its attack has begun."""
-    return with_history(events), session_context(events.is_threat, events.starts).has_begun
+    return events.with_history(), session_context(events.is_threat, events.starts).has_begun
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,10 +21,7 @@ from standing_orders.detect.data.events import Task
 from standing_orders.detect.decisions import as_streams, suspicion_of
 from standing_orders.detect.learn.game import Game
 from standing_orders.detect.learn.stacked import StackedLinear
-from standing_orders.detect.rules import RuleBook, Streams
-from standing_orders.detect.rules.rule import Rule
-from standing_orders.detect.rules.signals import window_sum
-from standing_orders.detect.rules.verdicts import Bench
+from standing_orders.detect.rules import Rule, RuleBook, RuleJudge, Streams, window_sum
 from standing_orders.errors import NumericsError
 
 _NUM_COUNTS = 8  # what a head is told about a window
@@ -97,10 +94,10 @@ def recall(streams: Streams, rules: Sequence[Rule]) -> NDArray[np.float32]:
     Returns:
         Shape (num_streams, steps, values).
     """
-    bench = Bench(streams)
+    judge = RuleJudge(streams)
     values = []
     for rule in windows_of(rules):
-        traces, signals = bench.signals(rule)
+        traces, signals = judge.signals(rule)
         window = rule.config.window
         flagged, doubt = signals["flagged"], signals["suspicion"]
         names = ("alert", "block", "quarantine", "changed", "suspicion")

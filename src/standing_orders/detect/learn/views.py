@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.detect.data.events import Events
-from standing_orders.detect.data.history import with_history
 from standing_orders.errors import ConfigError
 
 EVERYBODY = "*"  # source of features that every agent sees, whatever the split
@@ -53,7 +52,7 @@ def remember(events: Events) -> Events:
     """
     if events.num_sessions == events.num_events:
         return events
-    features = with_history(events)
+    features = events.with_history()
     features[:, -1] = np.log1p(features[:, -1]) / 3 - 1  # about -1 to 1 for up to 500 events
     return replace(
         events,

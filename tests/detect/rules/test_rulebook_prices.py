@@ -1,4 +1,4 @@
-"""The learned price: hand-computed updates, and a toy team that learns to keep a rule."""
+"""Prices that are learned: hand-computed updates, and a toy team that learns to keep a rule."""
 
 import json
 import math
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from standing_orders.detect.rules import RuleBook, Streams
-from standing_orders.detect.rules.multiplier import Multiplier
+from standing_orders.detect.rules.rulebook import Multiplier
 from standing_orders.errors import CheckpointError
 from tests.detect.rules.toys import column, rule_of
 
@@ -67,9 +67,9 @@ def test_without_an_obligation_the_price_stays() -> None:
 def test_a_violation_is_charged_at_the_learned_price() -> None:
     book = priced(price=0.0)
     broken = streams_with(1.0, num_events=3)
-    assert not book.judge(broken).penalty.any()
+    assert book.price(book.rules[0]) == 0
     book.learn_prices(book.judge(broken))
-    assert book.judge(broken).penalty[:, 0].tolist() == pytest.approx([-0.95] * 3)
+    assert book.judge(broken).metrics["rule"]["price"] == pytest.approx(0.95)
 
 
 def test_only_lagrange_rules_learn() -> None:
@@ -94,7 +94,7 @@ def toy_team(book: RuleBook, updates: int, seed: int) -> tuple[np.ndarray, np.nd
         flag_prob = 1 / (1 + math.exp((cost + mean_penalty) / temperature))
         actions = (rng.random(threat.shape) < flag_prob).astype(np.int64)
         judgement = book.judge(Streams(actions, threat))
-        missed = judgement.penalty[actions == 0]
+        missed = -book.price(book.rules[0]) * judgement.verdicts["rule"].is_violated[actions == 0]
         mean_penalty += 0.5 * (float(missed.mean()) - mean_penalty) if missed.size else 0.0
         book.learn_prices(judgement)
         curve.append((judgement.metrics["rule"]["violation_rate"], book.price(book.rules[0])))

@@ -1,15 +1,17 @@
-"""What actions are worth to rules: the derivative of what broken rules cost."""
+"""Smooth margins, and what actions are worth to rules: the derivative of what breaking costs."""
 
 import numpy as np
 import pytest
 import torch
 
-from standing_orders.detect.rules import RuleBook, RuleConfig, Streams
-from standing_orders.detect.rules.margins import smooth_trace_robustness, trace_robustness
-from standing_orders.detect.rules.rule import Rule
+from standing_orders.detect.rules import Rule, RuleBook, RuleConfig, Streams
+from standing_orders.detect.rules.judge import (
+    action_worths,
+    smooth_trace_robustness,
+    trace_robustness,
+)
 from standing_orders.detect.rules.signals import compute_signals, shares_of, signals_of
 from standing_orders.detect.rules.streams import lay_out
-from standing_orders.detect.rules.worths import action_worths
 from standing_orders.rules.stl import parse, smoothing_error
 from tests.detect.rules.toys import column, random_streams
 

@@ -3,21 +3,30 @@
 import os
 import subprocess
 import sys
+from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from standing_orders.detect.actions import ALERT, ALLOW, BLOCK, QUARANTINE
 from standing_orders.errors import VotingError
-from standing_orders.voting import LIARS, MISSING, Conditions, Patience, agree, run_schedules
-from standing_orders.voting.network import Network, Stream, Timer
-from standing_orders.voting.schedules import draw_schedule
+from standing_orders.voting import LIARS, MISSING, Agreement, Conditions, Patience
+from standing_orders.voting import agree as agree_on
+from standing_orders.voting.pbft import Timer
+from standing_orders.voting.simulate import Network
+from tests.voting.schedules import NUM_CHOICES, draw_schedule, run_schedules
+
+ALLOW, ALERT, BLOCK, QUARANTINE = range(NUM_CHOICES)
 
 SIZES = [(4, 1), (7, 2)]
 TWO_FACED = ("equivocate", "collude")
 ROUGH = Conditions(settle_time=30.0, early_delay=20.0, loss_prob=0.4, slow_prob=0.2, deaf_prob=0.3)
+
+
+def agree(votes: np.ndarray, f: int, **options: Any) -> Agreement:
+    return agree_on(votes, f, num_choices=NUM_CHOICES, **options)
 
 
 def ballots(*row: int) -> np.ndarray:
@@ -87,7 +96,7 @@ def test_what_all_honest_agents_vote_is_decided(kind: str) -> None:
     for action in (ALLOW, ALERT, BLOCK, QUARANTINE):
         for seed in range(3):
             result = agree(ballots(*[action] * 4), 1, liars={seed: kind}, seed=seed)
-            assert result.actions.tolist() == [action]
+            assert result.choices.tolist() == [action]
             assert (result.decisions[0, result.is_honest] == action).all()
 
 
@@ -112,7 +121,7 @@ def test_no_decision_by_the_deadline_falls_back_to_alert_and_is_counted() -> Non
     lost = Conditions(settle_time=100.0, loss_prob=1.0)
     votes = np.full((3, 4), QUARANTINE, dtype=np.int8)
     result = agree(votes, 1, conditions=lost, deadline=50.0)
-    assert result.actions.tolist() == [ALERT] * 3
+    assert result.choices.tolist() == [ALERT] * 3
     assert (result.decisions == MISSING).all()
     assert result.num_fallbacks == 3
     assert result.num_undecided == 12
@@ -125,7 +134,7 @@ def test_an_agent_without_a_vote_takes_part_and_too_few_votes_decide_nothing() -
     assert result.decisions.tolist() == [[BLOCK] * 4]
     result = agree(ballots(BLOCK, MISSING, 99, BLOCK), 1, deadline=500.0)
     assert result.num_undecided == 4
-    assert result.actions.tolist() == [ALERT]
+    assert result.choices.tolist() == [ALERT]
 
 
 def test_more_than_3f_plus_1_agents_need_larger_quorums() -> None:
@@ -135,7 +144,7 @@ def test_more_than_3f_plus_1_agents_need_larger_quorums() -> None:
 def same(first, second) -> bool:
     return first.num_messages == second.num_messages and all(
         np.array_equal(getattr(first, name), getattr(second, name), equal_nan=name == "times")
-        for name in ("actions", "decisions", "views", "times")
+        for name in ("choices", "decisions", "views", "times")
     )
 
 
@@ -156,7 +165,7 @@ def test_another_seed_gives_another_run() -> None:
 
 def test_another_process_with_another_hash_seed_gives_the_same_run() -> None:
     code = (
-        "from standing_orders.voting.schedules import draw_schedule\n"
+        "from tests.voting.schedules import draw_schedule\n"
         "r = draw_schedule(11, n=7, f=2, num_slots=2).run()\n"
         "print(r.num_messages, r.decisions.tolist(), r.times.tolist())"
     )
@@ -174,7 +183,7 @@ def test_another_process_with_another_hash_seed_gives_the_same_run() -> None:
 
 def test_the_network_keeps_its_promise_once_settled() -> None:
     rough = Conditions(settle_time=10, early_delay=50, loss_prob=0.5, slow_prob=0.5, deaf_prob=0.5)
-    network = Network(rough, 2, Stream(0))
+    network = Network(rough, 2, Random(0))
     for number in range(200):
         network.send(0, 1, number)
     early = []
@@ -194,10 +203,11 @@ def test_the_network_keeps_its_promise_once_settled() -> None:
 
 
 def test_the_network_stops_at_the_deadline() -> None:
-    network = Network(Conditions(), 2, Stream(0))
-    network.remind(0, Timer("view", 0, 0), 5.0)
+    network = Network(Conditions(), 2, Random(0))
+    timer = Timer("view", 0, 0, after=5.0)
+    network.remind(0, timer)
     assert network.next(4.9) is None
-    assert network.next(5.0) == (0, Timer("view", 0, 0))
+    assert network.next(5.0) == (0, timer)
 
 
 @pytest.mark.parametrize(
@@ -228,5 +238,3 @@ def test_bad_arguments_are_refused() -> None:
         agree(votes, 1, deadline=float("nan"))
     with pytest.raises(VotingError, match=r"patience\.view"):
         Patience(view=0.0)
-    with pytest.raises(VotingError, match="5 liars"):
-        run_schedules(1, n=4, f=1, seed=0, num_liars=5)

@@ -1,18 +1,15 @@
 """Many agreements under networks and liars drawn at random: the search for one that breaks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.detect.actions import NUM_ACTIONS
-from standing_orders.errors import VotingError
 from standing_orders.seeding import child_seed
-from standing_orders.voting.liars import LIARS
-from standing_orders.voting.network import Conditions
-from standing_orders.voting.pbft import Patience
-from standing_orders.voting.simulate import Agreement, agree
+from standing_orders.voting import LIARS, Agreement, Conditions, Patience, agree
+
+NUM_CHOICES = 4
 
 
 @dataclass(frozen=True)
@@ -31,6 +28,7 @@ class Schedule:
         return agree(
             self.votes,
             self.f,
+            num_choices=NUM_CHOICES,
             liars=self.liars,
             conditions=self.conditions,
             patience=self.patience,
@@ -68,20 +66,13 @@ def draw_schedule(
         kinds: of liars; each liar is one of them.
         num_liars: number of liars that there are; f if left out.
         num_slots: number of agreements in the same network.
-
-    Raises:
-        VotingError: there is no such liar, or there are more liars than agents.
     """
     num_liars = f if num_liars is None else num_liars
-    if not 0 <= num_liars <= n or not set(kinds) <= set(LIARS) or not kinds:
-        raise VotingError(
-            f"{num_liars} liars of kind {', '.join(kinds)}: must be 0 to {n}, of {', '.join(LIARS)}"
-        )
     rng = np.random.Generator(np.random.Philox(child_seed(seed, "schedule")))
     where = rng.permutation(n)[:num_liars]
     early_delay = float(rng.choice([1.0, 2.0, 10.0, 40.0]))
     return Schedule(
-        votes=rng.integers(NUM_ACTIONS, size=(num_slots, n), dtype=np.int8),
+        votes=rng.integers(NUM_CHOICES, size=(num_slots, n), dtype=np.int8),
         f=f,
         liars={int(agent): str(rng.choice(list(kinds))) for agent in where},
         conditions=Conditions(
@@ -107,14 +98,14 @@ def run_schedules(
     num_liars: int | None = None,
     num_slots: int = 1,
 ) -> ScheduleReport:
-    """Run many drawn schedules; see `draw_schedule`.
-
-    Example:
-        >>> report = run_schedules(20, n=4, f=1, seed=0, kinds=["equivocate"])
-        >>> report.violations, report.num_undecided
-        ((), 0)
-    """
-    results = dict(_run_all(num_schedules, n, f, seed, kinds, num_liars, num_slots))
+    """Run many drawn schedules; see `draw_schedule`."""
+    results = {}
+    for index in range(num_schedules):
+        own_seed = child_seed(seed, "schedules", index)
+        schedule = draw_schedule(
+            own_seed, n=n, f=f, kinds=kinds, num_liars=num_liars, num_slots=num_slots
+        )
+        results[own_seed] = schedule.run()
     return ScheduleReport(
         num_schedules=num_schedules,
         num_view_changes=sum(bool((result.views > 0).any()) for result in results.values()),
@@ -123,20 +114,3 @@ def run_schedules(
         out_of_range=tuple(s for s, result in results.items() if not result.is_valid.all()),
         violations=tuple(s for s, result in results.items() if not result.has_agreement.all()),
     )
-
-
-def _run_all(
-    num_schedules: int,
-    n: int,
-    f: int,
-    seed: int,
-    kinds: Sequence[str],
-    num_liars: int | None,
-    num_slots: int,
-) -> Iterator[tuple[int, Agreement]]:
-    for index in range(num_schedules):
-        own_seed = child_seed(seed, "schedules", index)
-        schedule = draw_schedule(
-            own_seed, n=n, f=f, kinds=kinds, num_liars=num_liars, num_slots=num_slots
-        )
-        yield own_seed, schedule.run()

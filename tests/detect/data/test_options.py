@@ -9,8 +9,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from standing_orders.detect.data.adapters import NSL_KDD_COLUMNS, fill_options
 from standing_orders.detect.data.load import DataConfig, load, load_stream
+from standing_orders.detect.data.options import NSL_KDD_COLUMNS, fill_options
 from standing_orders.errors import DataError
 
 
