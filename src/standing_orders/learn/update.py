@@ -1,6 +1,7 @@
 """One PPO update: a rollout and its alignment bonus in, a better network out."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,8 +42,10 @@ class Rows:
 
     def take(self, items: Tensor) -> "Rows":  # (n,)
         """Some of the rows."""
-        tensors = {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
-        return replace(self, **{name: value[items] for name, value in tensors.items()})
+        cut: dict[str, Any] = {
+            name: value[items] for name, value in vars(self).items() if isinstance(value, Tensor)
+        }
+        return replace(self, **cut)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,8 @@ from standing_orders.cage2.scenario import RED_AGENTS
 from standing_orders.config import TrainConfig
 from standing_orders.evaluate.obedience import pooled_ratio
 from standing_orders.learn.networks import ActorCritic
+from standing_orders.learn.ppo import use_one_thread
 from standing_orders.learn.rollout import collect
-from standing_orders.learn.run import use_one_thread
 from standing_orders.learn.snapshot import Arrays
 from standing_orders.learn.trainer import Trainer, make_batch, passes_gate
 from standing_orders.rules.compliance import count_episodes, ratio_of_tallies
