@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 
 from standing_orders.detect.actions import ALERT, ALLOW, BLOCK, QUARANTINE
 from standing_orders.detect.costs import (
-    PRESETS,
     CostConfig,
-    CostTable,
     Game,
     SessionCosts,
     best_flag,
@@ -50,24 +48,24 @@ def total(actions: list[int] | np.ndarray, session: str) -> float:
     return totals(actions, session)[0]
 
 
-def earned(table: CostTable, actions: list[int] | np.ndarray, is_threat: np.ndarray) -> np.ndarray:
+def earned(costs: CostConfig, actions: list[int] | np.ndarray, is_threat: np.ndarray) -> np.ndarray:
     """What each decision about a record earns."""
-    return play(record_game(np.asarray(is_threat), table), actions).rewards
+    return play(record_game(np.asarray(is_threat), costs.rewards()), actions).rewards
 
 
 def test_published_table_rewards_each_action_on_benign_and_threat() -> None:
-    assert PRESETS["published"].rewards().tolist() == [[1, -10], [-8, 10], [-9.5, 8.5], [-9.5, 8.5]]
+    assert CostConfig().rewards().tolist() == [[1, -10], [-8, 10], [-9.5, 8.5], [-9.5, 8.5]]
 
 
 def test_original_published_table() -> None:
-    table = PRESETS["published-original"]
+    table = CostConfig(preset="published-original")
     assert table.rewards()[:3].tolist() == [[2, -6], [-3, 5], [-3.05, 4.95]]
     assert table.team == 0.2
 
 
 def test_published_arithmetic_allow_all_earns_2_cents_and_85_percent_loses_1() -> None:
     """The system this grows from claimed +0.99 for the second."""
-    rewards = describe_records(PRESETS["published"], 0.089)
+    rewards = describe_records(CostConfig().rewards(), 0.089)
     assert rewards["allow-all"] == pytest.approx(0.911 - 0.89)
     assert rewards["85 % accurate, by blocks"] == pytest.approx(
         0.089 * (0.85 * 8.5 - 0.15 * 10) + 0.911 * (0.85 * 1 - 0.15 * 9.5)
@@ -85,8 +83,8 @@ def test_expected_rewards_are_what_simulated_policies_earn() -> None:
     rng = np.random.default_rng(5)
     is_threat = rng.random(400_000) < 0.089
     is_right = rng.random(len(is_threat)) < 0.85
-    table = PRESETS["published-original"]
-    expected = describe_records(table, float(is_threat.mean()), accuracies=(0.85,))
+    table = CostConfig(preset="published-original")
+    expected = describe_records(table.rewards(), float(is_threat.mean()), accuracies=(0.85,))
     policies = {
         "allow-all": np.full(len(is_threat), ALLOW),
         "block-all": np.full(len(is_threat), BLOCK),
@@ -108,7 +106,7 @@ def test_expected_rewards_are_what_simulated_policies_earn() -> None:
     action=st.sampled_from([ALERT, BLOCK, QUARANTINE]),
 )
 def test_optimal_threshold_equals_brute_force(gains, restrictive: float, action: int) -> None:
-    table = CostTable(
+    table = CostConfig(
         true_positive=gains[0],
         true_negative=gains[1],
         false_positive=-gains[2],
@@ -124,41 +122,38 @@ def test_optimal_threshold_equals_brute_force(gains, restrictive: float, action:
 
 
 def test_threshold_of_the_published_table_by_hand() -> None:
-    assert optimal_threshold(PRESETS["published"].rewards()) == pytest.approx(9 / 29)
-    assert optimal_threshold(PRESETS["published"].rewards(), BLOCK) == pytest.approx(10.5 / 29)
+    assert optimal_threshold(CostConfig().rewards()) == pytest.approx(9 / 29)
+    assert optimal_threshold(CostConfig().rewards(), BLOCK) == pytest.approx(10.5 / 29)
 
 
 def test_threshold_of_one_sided_tables() -> None:
-    assert optimal_threshold(CostTable(false_positive=2).rewards()) == 0.0  # a flag never hurts
-    assert optimal_threshold(CostTable(true_positive=-11).rewards()) == float(
+    assert optimal_threshold(CostConfig(false_positive=2).rewards()) == 0.0  # a flag never hurts
+    assert optimal_threshold(CostConfig(true_positive=-11).rewards()) == float(
         "inf"
     )  # it never helps
 
 
 def test_a_table_that_rewards_mistakes_has_no_threshold() -> None:
     with pytest.raises(ConfigError, match=r"alert gains -1 on a threat and 1 on a benign event"):
-        optimal_threshold(CostTable(true_positive=-11, false_positive=2).rewards())
+        optimal_threshold(CostConfig(true_positive=-11, false_positive=2).rewards())
 
 
 def test_best_flag_is_restrictive_only_if_that_is_paid_for() -> None:
-    assert best_flag(PRESETS["published"]) == ALERT
-    assert best_flag(CostTable(restrictive=0)) == ALERT
-    assert best_flag(CostTable(restrictive=0.1)) == BLOCK
+    assert best_flag(CostConfig().rewards()) == ALERT
+    assert best_flag(CostConfig(restrictive=0).rewards()) == ALERT
+    assert best_flag(CostConfig(restrictive=0.1).rewards()) == BLOCK
 
 
 def test_own_values_replace_those_of_the_preset() -> None:
-    assert CostConfig().table() == PRESETS["published"]
-    mine = CostConfig(preset="published-original", false_negative=-60.0, team=0.0).table()
-    assert mine == PRESETS["published-original"].model_copy(
-        update={"false_negative": -60.0, "team": 0.0}
-    )
+    mine = CostConfig(preset="published-original", false_negative=-60.0).rewards()
+    assert mine.tolist() == [[2, -60], [-3, 5], [-3.05, 4.95], [-3.05, 4.95]]
 
 
 def test_bad_values_are_named() -> None:
     with pytest.raises(ConfigError, match="preset"):
         CostConfig(preset="mine")
     with pytest.raises(ConfigError, match="true_positive"):
-        CostTable(true_positive=float("nan"))
+        CostConfig(true_positive=float("nan"))
     with pytest.raises(ConfigError, match="alert_relief"):
         SessionCosts(alert_relief=1.5)
     with pytest.raises(ConfigError, match="miss"):
@@ -167,7 +162,9 @@ def test_bad_values_are_named() -> None:
 
 def test_records_earn_what_the_table_says_and_end_at_once() -> None:
     actions = np.array([ALLOW, ALERT, BLOCK, QUARANTINE])
-    played = play(record_game(np.array([True, False, True, False]), CostTable()), actions)
+    played = play(
+        record_game(np.array([True, False, True, False]), CostConfig().rewards()), actions
+    )
     assert played.rewards.tolist() == [-10.0, -8.0, 8.5, -9.5]
     assert played.is_open.all()
     assert played.is_end.all()
@@ -175,9 +172,9 @@ def test_records_earn_what_the_table_says_and_end_at_once() -> None:
 
 def test_a_missing_vote_is_not_an_action() -> None:
     with pytest.raises(ConfigError, match="0 to 3"):
-        earned(CostTable(), [-1, 0], np.array([True, False]))
+        earned(CostConfig(), [-1, 0], np.array([True, False]))
     with pytest.raises(ConfigError, match="for each event"):
-        earned(CostTable(), [0], np.array([True, False]))
+        earned(CostConfig(), [0], np.array([True, False]))
 
 
 def test_team_term_is_agreement_plus_twice_accuracy() -> None:
@@ -187,12 +184,12 @@ def test_team_term_is_agreement_plus_twice_accuracy() -> None:
         [-1, -1, ALLOW, ALLOW],  # who does not vote is not right about a benign event
         [-1, -1, -1, -1],
     ]
-    bonus = team_rewards(CostTable(team=0.2), votes, [True, False, False, True])
+    bonus = team_rewards(0.2, votes, [True, False, False, True])
     assert bonus == pytest.approx([0.2 * 2.25, 0.2 * 0.75, 0.2 * 1.5, 0.0])
 
 
 def test_description_of_records_has_rewards_and_both_thresholds() -> None:
-    rows = describe_records(PRESETS["published"], 0.089, (0.7,))
+    rows = describe_records(CostConfig().rewards(), 0.089, (0.7,))
     assert list(rows)[:3] == ["allow-all", "block-all", "perfect, by alerts"]
     assert "70 % accurate, by blocks" in rows
     assert rows["threshold of alert on P(threat)"] == pytest.approx(9 / 29)

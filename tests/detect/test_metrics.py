@@ -11,8 +11,7 @@ from sklearn.metrics import average_precision_score, f1_score, roc_curve
 
 from standing_orders.detect.actions import ALERT, ALLOW, BLOCK, QUARANTINE
 from standing_orders.detect.costs import (
-    PRESETS,
-    CostTable,
+    CostConfig,
     Game,
     SessionCosts,
     play,
@@ -21,8 +20,10 @@ from standing_orders.detect.costs import (
 )
 from standing_orders.detect.data.events import Events, Sessions
 from standing_orders.detect.metrics import (
+    Alarms,
     Confusion,
     Figures,
+    at_false_alarms,
     count_decisions,
     delay_curve,
     find_alarms,
@@ -34,6 +35,7 @@ from standing_orders.detect.metrics import (
 )
 from standing_orders.errors import ConfigError, NumericsError
 
+REWARDS = CostConfig().rewards()
 # (score, is_threat) with many ties and both classes
 SCORED = st.lists(
     st.tuples(st.integers(0, 6).map(lambda value: value / 4), st.booleans()), min_size=2
@@ -117,7 +119,7 @@ def test_no_events_at_all() -> None:
     points = sweep([], [])
     assert points.thresholds.tolist() == [np.inf]
     assert math.isnan(sweep([], []).pr_auc)
-    assert math.isnan(points.best_cost(CostTable()))
+    assert math.isnan(points.best_cost(REWARDS))
 
 
 def test_sweep_puts_equal_scores_together() -> None:
@@ -158,13 +160,13 @@ def test_metrics_are_over_all_steps_not_the_last_few() -> None:
 def test_best_cost_by_hand() -> None:
     points = sweep([0.9, 0.6, 0.4, 0.1], [True, False, True, False])
     # alerting from 0.4 on: 10 - 8 + 10 + 1; from 0.9 on: 10 + 1 - 10 + 1
-    assert points.best_cost(PRESETS["published"]) == pytest.approx(-13 / 4)
+    assert points.best_cost(REWARDS) == pytest.approx(-13 / 4)
 
 
 @given(SCORED)
 def test_best_cost_is_that_of_the_best_threshold(pairs) -> None:
     scores, is_threat = split(pairs)
-    for table, flag in ((PRESETS["published"], ALERT), (CostTable(restrictive=1), BLOCK)):
+    for table, flag in ((REWARDS, ALERT), (CostConfig(restrictive=1).rewards(), BLOCK)):
         game = record_game(is_threat, table)
         every = [
             -play(game, np.where(scores >= one, flag, ALLOW)).rewards.mean()
@@ -203,13 +205,12 @@ def test_figures_of_records_put_it_all_together() -> None:
         attack_names=("old", "new"),
         starts=np.arange(5),
     )
-    table = PRESETS["published"]
     found = record_figures(
         events,
         np.array([0.9, 0.6, 0.4, 0.1]),
         np.array([BLOCK, ALERT, ALLOW, ALLOW]),
-        record_game(events.is_threat, table),
-        table=table,
+        record_game(events.is_threat, REWARDS),
+        rewards=REWARDS,
         f1_threshold=0.4,
         seen=[0],
     )
@@ -333,40 +334,42 @@ def test_every_event_counts_once() -> None:
         delay_curve(np.array([0.0, np.inf, 0.0]), game_of("bb", "b"))
 
 
+def rates(curve: list[tuple[float, Alarms]], name: str) -> list[float]:
+    return [getattr(alarms, name) for _, alarms in curve]
+
+
 def test_delay_curve_by_hand() -> None:
     curve = delay_curve(SCORES, game_of(*SESSIONS[:4]))
-    assert curve.thresholds.tolist() == [np.inf, 0.7, 0.5, 0]
-    assert curve.false_alarm_rates.tolist() == [0, 0, 0.5, 1]
-    assert curve.detection_rates.tolist() == [0, 0.5, 1, 1]
-    assert curve.mean_delays.tolist() == [2.5, 1.5, 1, 0]
+    assert [threshold for threshold, _ in curve] == [np.inf, 0.7, 0.5, 0]
+    assert rates(curve, "false_alarm_rate") == [0, 0, 0.5, 1]
+    assert rates(curve, "detection_rate") == [0, 0.5, 1, 1]
+    assert rates(curve, "mean_delay") == [2.5, 1.5, 1, 0]
 
 
 def test_operating_point_is_the_shortest_delay_within_the_false_alarms() -> None:
     curve = delay_curve(SCORES, game_of(*SESSIONS[:4]))
-    strict, loose = curve.at_false_alarms(), curve.at_false_alarms(0.5)
-    assert (curve.thresholds[strict], curve.mean_delays[strict]) == (0.7, 1.5)
-    assert curve.detection_rates[strict] == 0.5
-    assert (curve.thresholds[loose], curve.mean_delays[loose]) == (0.5, 1.0)
-    assert curve.false_alarm_rates[loose] == 0.5
+    (strict, few), (loose, more) = at_false_alarms(curve), at_false_alarms(curve, 0.5)
+    assert (strict, few.mean_delay, few.detection_rate) == (0.7, 1.5, 0.5)
+    assert (loose, more.mean_delay, more.false_alarm_rate) == (0.5, 1.0, 0.5)
 
 
 def test_constant_scores_have_a_curve_of_two_points() -> None:
     curve = delay_curve(np.zeros(3), game_of("bb", "a"))
-    assert curve.false_alarm_rates.tolist() == [0, 1]
-    assert curve.mean_delays.tolist() == [1, 0]
+    assert rates(curve, "false_alarm_rate") == [0, 1]
+    assert rates(curve, "mean_delay") == [1, 0]
 
 
 def test_curve_without_benign_sessions_has_no_false_alarm_rates() -> None:
     curve = delay_curve(np.arange(2.0), game_of("aa"))
-    assert np.isnan(curve.false_alarm_rates).all()
-    assert curve.thresholds[curve.at_false_alarms()] == np.inf
+    assert np.isnan(rates(curve, "false_alarm_rate")).all()
+    assert at_false_alarms(curve)[0] == np.inf
 
 
 def test_curve_of_many_sessions_is_monotone_and_has_as_many_points_as_asked() -> None:
     rng = np.random.default_rng(0)
     game = game_of(*["bbbb"] * 300, *["bbaa"] * 300)
     curve = delay_curve(rng.random(2_400), game, num_points=21)
-    assert len(curve.thresholds) == 22
-    assert (np.diff(curve.thresholds) < 0).all()
-    assert (np.diff(curve.false_alarm_rates) >= 0).all()
-    assert (np.diff(curve.mean_delays) <= 0).all()
+    assert len(curve) == 22
+    assert (np.diff([threshold for threshold, _ in curve]) < 0).all()
+    assert (np.diff(rates(curve, "false_alarm_rate")) >= 0).all()
+    assert (np.diff(rates(curve, "mean_delay")) <= 0).all()

@@ -78,7 +78,7 @@ class TrainTeam(Command, DetectConfig):
             raise DataError("nothing to train on: see above; --force goes on nevertheless")
         part = data.train
         if data.task == "records":
-            rows = describe_records(config.costs.table(), part.prevalence)
+            rows = describe_records(config.costs.rewards(), part.prevalence)
             print_earnings(rows, "record (team term left out)")
         else:
             rows = describe_sessions(part.is_threat, part.sessions, config.session_costs)

@@ -193,7 +193,7 @@ class DetectConfig(DataConfig):
     def game_of(self, events: Events, task: Task) -> Game:
         """What actions earn at events: by the table for records, by the prices for sessions."""
         if task == "records":
-            return record_game(events.is_threat, self.costs.table())
+            return record_game(events.is_threat, self.costs.rewards())
         return session_game(events.is_threat, events.sessions, self.session_costs)
 
 

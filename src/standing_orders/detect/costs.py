@@ -40,36 +40,10 @@ Preset = Literal["published", "published-original"]
 ACCURACIES = (0.85, 0.95)  # of policies that anyone can picture
 
 
-class CostTable(Config):
-    """Rewards of a decision about one record; the defaults are the preset `published`."""
-
-    true_positive: float = Field(10.0, description="Reward of flagging a threat.")
-    true_negative: float = Field(1.0, description="Reward of allowing a benign event.")
-    false_positive: float = Field(-8.0, description="Reward of flagging a benign event.")
-    false_negative: float = Field(-10.0, description="Reward of allowing a threat.")
-    restrictive: float = Field(-1.5, description="Added for a block or a quarantine.")
-    team: float = Field(
-        0.2, ge=0, description="Weight of the team term, team * (agreement + 2 * accuracy)."
-    )
-
-    def rewards(self) -> NDArray[np.float64]:  # (NUM_ACTIONS, 2)
-        """Reward of each action on a benign event (column 0) and on a threat (column 1)."""
-        table = np.empty((NUM_ACTIONS, 2))
-        table[ALLOW] = self.true_negative, self.false_negative
-        table[ALERT:] = self.false_positive, self.true_positive
-        table[BLOCK:] += self.restrictive
-        return table
-
-
-PRESETS: dict[str, CostTable] = {
-    "published": CostTable(),
-    "published-original": CostTable(
-        true_positive=5.0,
-        true_negative=2.0,
-        false_positive=-3.0,
-        false_negative=-6.0,
-        restrictive=-0.05,
-    ),
+# Reward of a true positive, true negative, false positive, false negative, and of restriction.
+PRESETS = {
+    "published": (10.0, 1.0, -8.0, -10.0, -1.5),
+    "published-original": (5.0, 2.0, -3.0, -6.0, -0.05),
 }
 
 
@@ -87,12 +61,21 @@ class CostConfig(Config):
     false_positive: float | None = Field(None, description="Reward of flagging a benign event.")
     false_negative: float | None = Field(None, description="Reward of allowing a threat.")
     restrictive: float | None = Field(None, description="Added for a block or a quarantine.")
-    team: float | None = Field(None, ge=0, description="Weight of the team term.")
+    team: float = Field(
+        0.2, ge=0, description="Weight of the team term, team * (agreement + 2 * accuracy)."
+    )
 
-    def table(self) -> CostTable:
-        """The preset with the user's own values in it."""
-        own = self.model_dump(exclude={"preset"}, exclude_none=True)
-        return CostTable(**(PRESETS[self.preset].model_dump() | own))
+    def rewards(self) -> NDArray[np.float64]:  # (NUM_ACTIONS, 2)
+        """Reward of each action on a benign event (column 0) and on a threat (column 1)."""
+        own = (self.true_positive, self.true_negative, self.false_positive, self.false_negative,
+               self.restrictive)  # fmt: skip
+        tp, tn, fp, fn, restrictive = (
+            preset if value is None else value
+            for value, preset in zip(own, PRESETS[self.preset], strict=True)
+        )
+        table = np.array([[tn, fn], [fp, tp], [fp, tp], [fp, tp]])
+        table[BLOCK:] += restrictive
+        return table
 
 
 class SessionCosts(Config):
@@ -145,11 +128,10 @@ class Game:
         )
 
 
-def record_game(is_threat: NDArray[np.bool_], table: CostTable) -> Game:
-    """The game of records: sessions of one event."""
-    rewards = table.rewards().T[is_threat.astype(np.int64)]
-    sessions = Sessions(np.arange(len(is_threat) + 1))
-    return Game(np.repeat(rewards[:, :, None], 2, axis=2), is_threat, is_threat, sessions)
+def record_game(is_threat: NDArray[np.bool_], rewards: NDArray[np.float64]) -> Game:
+    """The game of records, sessions of one event, by a reward table (NUM_ACTIONS, 2)."""
+    table = np.repeat(rewards.T[is_threat.astype(np.int64)][:, :, None], 2, axis=2)
+    return Game(table, is_threat, is_threat, Sessions(np.arange(len(is_threat) + 1)))
 
 
 def session_game(is_threat: NDArray[np.bool_], sessions: Sessions, costs: SessionCosts) -> Game:
@@ -236,11 +218,11 @@ def stop_rewards(game: Game) -> NDArray[np.float64]:  # (num_events, NUM_ACTIONS
 
 
 def team_rewards(
-    table: CostTable,
+    weight: float,
     votes: ArrayLike,  # (num_events, num_agents): actions; -1 = no vote
     is_threat: ArrayLike,  # (num_events,)
 ) -> NDArray[np.float64]:  # (num_events,)
-    """The team term, team * (agreement + 2 * accuracy).
+    """The team term, weight * (agreement + 2 * accuracy).
 
     Agreement is the share of agents that voted for the most common action, accuracy the share
     whose vote, flag or allow, was right; who did not vote neither agrees nor is right.
@@ -249,7 +231,7 @@ def team_rewards(
     counts = (votes[:, :, None] == np.arange(NUM_ACTIONS)).sum(axis=1)
     agreement = counts.max(axis=1) / votes.shape[1]
     is_right = (votes >= 0) & ((votes != ALLOW) == np.asarray(is_threat, dtype=bool)[:, None])
-    bonus: NDArray[np.float64] = table.team * (agreement + 2 * is_right.mean(axis=1))
+    bonus: NDArray[np.float64] = weight * (agreement + 2 * is_right.mean(axis=1))
     return bonus
 
 
@@ -263,7 +245,7 @@ def optimal_threshold(
     benign event, it is b / (a + b).
 
     Args:
-        rewards: such as those of a `CostTable`.
+        rewards: such as those of a `CostConfig`.
         action: alert, block or quarantine, what the flag is.
 
     Returns:
@@ -273,7 +255,7 @@ def optimal_threshold(
         ConfigError: the table rewards mistakes, so that no threshold is right.
 
     Example:
-        >>> round(optimal_threshold(CostTable().rewards()), 4)  # 9 / 29
+        >>> round(optimal_threshold(CostConfig().rewards()), 4)  # 9 / 29
         0.3103
     """
     on_threat = float(rewards[action, 1] - rewards[ALLOW, 1])
@@ -290,13 +272,15 @@ def optimal_threshold(
     return on_benign / (on_threat + on_benign)
 
 
-def best_flag(table: CostTable) -> int:
+def best_flag(rewards: NDArray[np.float64]) -> int:  # (NUM_ACTIONS, 2)
     """The flag that earns more: an alert, or a block if the table favours restriction."""
-    return BLOCK if table.restrictive > 0 else ALERT
+    return BLOCK if rewards[BLOCK, 0] > rewards[ALERT, 0] else ALERT
 
 
 def describe_records(
-    table: CostTable, prevalence: float, accuracies: Sequence[float] = ACCURACIES
+    rewards: NDArray[np.float64],  # (NUM_ACTIONS, 2)
+    prevalence: float,
+    accuracies: Sequence[float] = ACCURACIES,
 ) -> dict[str, float]:
     """Rows to print before training: what policies earn a record, and the optimal thresholds.
 
@@ -305,17 +289,16 @@ def describe_records(
     action is better than to allow.
 
     Args:
-        table: the rewards.
+        rewards: see `CostConfig.rewards`.
         prevalence: share of threats, 0 to 1.
         accuracies: chance to be right about an event, the same for threats and benign events.
 
     Example:
-        >>> rows = describe_records(CostTable(), 0.089)
+        >>> rows = describe_records(CostConfig().rewards(), 0.089)
         >>> round(rows["allow-all"], 2), round(rows["85 % accurate, by blocks"], 2)
         (0.02, -0.01)
     """
     shares = np.array([1 - prevalence, prevalence])
-    rewards = table.rewards()
     allowed = rewards[ALLOW]
     rows = {"allow-all": shares @ allowed, "block-all": shares @ rewards[BLOCK]}
     for flag in (ALERT, BLOCK):

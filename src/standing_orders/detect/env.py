@@ -59,7 +59,6 @@ class DetectionEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo ships no ty
         self.possible_agents = [f"agent_{i}" for i in range(config.team.agents)]
         self.agents: list[str] = []
         self._task, self._config, self._horizon = data.task, config, horizon
-        self._table = config.costs.table()
         self._events = prepare(data.train, config)
         self._views = split_views(self._events, config.team.agents, config.team.views)
         self.observation_spaces = {
@@ -157,7 +156,7 @@ class DetectionEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo ships no ty
         if self._task == "sessions":
             return dict.fromkeys(self.agents, float(table[decided, self._has_alerted]))
         threat = self._game.is_threat[event : event + 1]
-        own = table[votes[0], 0] + float(team_rewards(self._table, votes, threat)[0])
+        own = table[votes[0], 0] + float(team_rewards(self._config.costs.team, votes, threat)[0])
         return {agent: float(one) for agent, one in zip(self.agents, own, strict=True)}
 
     def _next_session(self) -> None:

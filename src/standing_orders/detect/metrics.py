@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from standing_orders.detect.actions import ALLOW
-from standing_orders.detect.costs import CostTable, Game, best_flag, play
+from standing_orders.detect.costs import Game, best_flag, play
 from standing_orders.detect.data.events import Events
 from standing_orders.errors import ConfigError, NumericsError
 
@@ -136,10 +136,9 @@ class Sweep:
         f1 = 2 * self.true_positives / (flagged + self.num_threats)
         return float(self.thresholds[np.argmax(f1)])
 
-    def best_cost(self, table: CostTable) -> float:
+    def best_cost(self, rewards: NDArray[np.float64]) -> float:  # (NUM_ACTIONS, 2)
         """Lowest mean cost of a threshold, in hindsight, flagging as the table pays most for."""
-        rewards = table.rewards()
-        flag = rewards[best_flag(table)] - rewards[ALLOW]
+        flag = rewards[best_flag(rewards)] - rewards[ALLOW]
         allowed = rewards[ALLOW] @ [self.num_benign, self.num_threats]
         totals = allowed + flag[0] * self.false_positives + flag[1] * self.true_positives
         return _ratio(-float(totals.max()), self.num_benign + self.num_threats)
@@ -214,7 +213,7 @@ def record_figures(
     actions: NDArray[np.int64],  # (num_events,)
     game: Game,
     *,
-    table: CostTable,
+    rewards: NDArray[np.float64],  # (NUM_ACTIONS, 2)
     f1_threshold: float,
     seen: Iterable[int],
 ) -> Figures:
@@ -225,7 +224,7 @@ def record_figures(
         scores: how much of a threat each event seemed.
         actions: what was done about it.
         game: what decisions earn.
-        table: the same, for all thresholds alike.
+        rewards: the table behind it.
         f1_threshold: `best_f1_threshold` on the validation part.
         seen: the attacks that occur in training, by index.
     """
@@ -246,7 +245,7 @@ def record_figures(
         "fpr_at_95_percent_recall": points.fpr_at_recall(),
         "alarms_per_1000_benign": decisions.alarms_per_1000_benign,
         "cost": cost,
-        "cost_gap": cost - points.best_cost(table),
+        "cost_gap": cost - points.best_cost(rewards),
         "unseen_recall": unseen_recall(attacks),
         "attacks": [asdict(one) for one in attacks],
         "num_events": events.num_events,
@@ -291,27 +290,12 @@ def find_alarms(is_alarm: NDArray[np.bool_], game: Game) -> Alarms:
     )
 
 
-@dataclass(frozen=True)
-class DelayCurve:
-    """Delay against false alarms for thresholds on a score, strictest first."""
-
-    thresholds: NDArray[np.float64]  # (n,): alarm at the first event with at least this score
-    false_alarm_rates: NDArray[np.float64]  # (n,): share of benign sessions with an alarm
-    detection_rates: NDArray[np.float64]  # (n,): share of attacks with an alarm
-    mean_delays: NDArray[np.float64]  # (n,): attack events before it, all of them without one
-
-    def at_false_alarms(self, max_rate: float = MAX_FALSE_ALARMS) -> int:
-        """Place of the threshold with the shortest delay and no more false alarms than this."""
-        allowed = np.flatnonzero(self.false_alarm_rates <= max_rate)
-        return int(allowed[np.argmin(self.mean_delays[allowed])]) if len(allowed) else 0
-
-
 def delay_curve(
     scores: NDArray[np.float64],  # (num_events,)
     game: Game,
     num_points: int = CURVE_POINTS,
-) -> DelayCurve:
-    """Sweep a threshold on a score of each event.
+) -> list[tuple[float, Alarms]]:
+    """Alarms at the first event with at least a score, for thresholds on it, strictest first.
 
     The thresholds are quantiles of the highest score of each session, so that each step changes
     the fate of about as many sessions; the first lets every session pass.
@@ -323,14 +307,16 @@ def delay_curve(
     _check_finite(_equal_length("scores", scores, game.has_begun))
     highest = game.sessions.fold(np.maximum, scores)
     levels = np.quantile(highest, np.linspace(1, 0, num_points), method="higher")
-    thresholds = np.concatenate([[np.inf], np.unique(levels)[::-1]])
-    points = [find_alarms(scores >= threshold, game) for threshold in thresholds]
-    return DelayCurve(
-        thresholds=thresholds,
-        false_alarm_rates=np.array([point.false_alarm_rate for point in points]),
-        detection_rates=np.array([point.detection_rate for point in points]),
-        mean_delays=np.array([point.mean_delay for point in points]),
-    )
+    thresholds = [float("inf"), *np.unique(levels)[::-1].tolist()]
+    return [(threshold, find_alarms(scores >= threshold, game)) for threshold in thresholds]
+
+
+def at_false_alarms(
+    curve: Sequence[tuple[float, Alarms]], max_rate: float = MAX_FALSE_ALARMS
+) -> tuple[float, Alarms]:
+    """The threshold with the shortest delay and no more false alarms than this."""
+    allowed = [point for point in curve if point[1].false_alarm_rate <= max_rate]
+    return min(allowed or curve[:1], key=lambda point: point[1].mean_delay)
 
 
 def session_figures(
@@ -355,7 +341,7 @@ def session_figures(
     first[has_attack] = events.attacks[onsets[has_attack]]
     attacks = recall_by_attack(alarms.is_detected, first, events.attack_names, seen)
     curve = delay_curve(scores, game)
-    point = curve.at_false_alarms()
+    _, point = at_false_alarms(curve)
     return {
         "mean_cost": -float(sessions.fold(np.add, played.rewards).mean()),
         "mean_events_seen": float(events_seen.mean()),
@@ -369,14 +355,13 @@ def session_figures(
         "num_sessions": events.num_sessions,
         "pr_auc_event": sweep(scores, events.is_threat).pr_auc,
         "prevalence_event": events.prevalence,
-        "delay_at_1_percent_false_alarms": float(curve.mean_delays[point]),
-        "detection_at_1_percent_false_alarms": float(curve.detection_rates[point]),
+        "delay_at_1_percent_false_alarms": point.mean_delay,
+        "detection_at_1_percent_false_alarms": point.detection_rate,
         "unseen_detection": unseen_recall(attacks),
         "attacks": [asdict(one) for one in attacks],
         "delay_curve": {
-            "false_alarm_rate": curve.false_alarm_rates.tolist(),
-            "detection_rate": curve.detection_rates.tolist(),
-            "mean_delay": curve.mean_delays.tolist(),
+            name: [getattr(alarms, name) for _, alarms in curve]
+            for name in ("false_alarm_rate", "detection_rate", "mean_delay")
         },
     }
 

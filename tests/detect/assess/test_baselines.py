@@ -26,7 +26,6 @@ from standing_orders.detect.assess.baselines import (
 )
 from standing_orders.detect.config import DetectConfig
 from standing_orders.detect.costs import (
-    PRESETS,
     CostConfig,
     SessionCosts,
     optimal_threshold,
@@ -38,7 +37,7 @@ from standing_orders.detect.data.events import DataSet, Events, Sessions
 from standing_orders.detect.metrics import sweep
 from standing_orders.errors import ConfigError, DataError
 
-TABLE = PRESETS["published"]
+REWARDS = CostConfig().rewards()
 COSTS = SessionCosts()
 
 
@@ -105,7 +104,7 @@ def test_baselines_of_records_give_scores_and_actions() -> None:
         found = fitted(name, "records").judge(RECORDS.test)
         assert found.scores.shape == found.actions.shape == (RECORDS.test.num_events,)
         assert ((found.scores >= 0) & (found.scores <= 1)).all()
-        game = record_game(RECORDS.test.is_threat, TABLE)
+        game = record_game(RECORDS.test.is_threat, REWARDS)
         earned[name] = play(game, found.actions).rewards.mean()
     assert earned["block-all"] < earned["allow-all"] < earned["gradient boosting"]
     assert earned["allow-all"] < earned["logistic regression"]
@@ -123,10 +122,10 @@ def test_constants_do_one_thing(name: str, action: int, score: float) -> None:
 def test_classifiers_flag_at_the_optimal_threshold_with_the_better_flag() -> None:
     for name in ("logistic regression", "gradient boosting"):
         rule = fitted(name, "records")
-        assert (rule.threshold, rule.action) == (optimal_threshold(TABLE.rewards()), ALERT)
+        assert (rule.threshold, rule.action) == (optimal_threshold(REWARDS), ALERT)
     paid = CostConfig(restrictive=1.0)
     rule = Baselines(RECORDS, DetectConfig(costs=paid)).fit("logistic regression")
-    wanted = optimal_threshold(paid.table().rewards(), BLOCK)
+    wanted = optimal_threshold(paid.rewards(), BLOCK)
     assert (rule.threshold, rule.action) == (wanted, BLOCK)
 
 

@@ -14,7 +14,7 @@ from standing_orders.detect.assess.report import (
     vote_figures,
 )
 from standing_orders.detect.config import DetectConfig, RulesConfig
-from standing_orders.detect.costs import CostTable, play, record_game
+from standing_orders.detect.costs import CostConfig, play, record_game
 from standing_orders.detect.data.events import DataSet
 from standing_orders.detect.data.synthetic import make_sessions
 from standing_orders.detect.learn.trainer import Trainer
@@ -45,7 +45,9 @@ def test_figures_are_those_of_all_test_events(
     figures = assess(team, records, team.config, with_intervals=True)
     assert figures["num_events"] == records.test.num_events == len(judged.actions)
     assert figures["f1"] == count_decisions(judged.actions != 0, records.test.is_threat).f1
-    earned = play(record_game(records.test.is_threat, CostTable()), judged.actions).rewards.mean()
+    earned = play(
+        record_game(records.test.is_threat, CostConfig().rewards()), judged.actions
+    ).rewards.mean()
     assert figures["cost"] == pytest.approx(-earned)
     assert figures["interval"]["low"] <= figures["f1"] <= figures["interval"]["high"]
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from standing_orders.detect.config import DetectConfig, LearnConfig, RulesConfig, TeamConfig
-from standing_orders.detect.costs import CostTable, play, team_rewards
+from standing_orders.detect.costs import play, team_rewards
 from standing_orders.detect.data.events import DataSet
 from standing_orders.detect.data.synthetic import make_sessions
 from standing_orders.detect.learn.batch import (
@@ -193,11 +193,11 @@ def test_parts_of_a_batch_hold_every_session_once_and_whole(data: DataSet) -> No
 
 def test_the_team_term_of_an_action_is_that_of_the_votes_with_it() -> None:
     actions, threat = np.array([[0, 1], [2, 1], [0, 3]]), np.array([True, False])
-    terms = team_terms(CostTable(), actions, threat)
+    terms = team_terms(0.2, actions, threat)
     votes = actions.T.copy()
     votes[:, 1] = 3
-    assert terms[1, :, 3] == pytest.approx(team_rewards(CostTable(), votes, threat))
-    assert not team_terms(CostTable(team=0.0), actions, threat).any()
+    assert terms[1, :, 3] == pytest.approx(team_rewards(0.2, votes, threat))
+    assert not team_terms(0.0, actions, threat).any()
 
 
 def test_drawn_actions_follow_the_probabilities() -> None:

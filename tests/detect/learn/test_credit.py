@@ -8,7 +8,7 @@ import torch
 
 from standing_orders.detect.actions import ALERT, ALLOW, BLOCK
 from standing_orders.detect.costs import (
-    CostTable,
+    CostConfig,
     Game,
     SessionCosts,
     play,
@@ -78,13 +78,13 @@ def test_the_gradient_is_that_of_the_expected_return() -> None:
 
 
 def test_records_are_a_bandit_whose_rewards_are_known() -> None:
-    table = CostTable()
-    game = record_game(np.array([True, False]), table)
+    rewards = CostConfig().rewards()
+    game = record_game(np.array([True, False]), rewards)
     probs = np.full((1, 2, 4), 0.25)
     credit = expected_credit(probs, game, gamma=0.0)
-    mean = table.rewards().mean(axis=0)
-    assert credit.advantages[0, 0].tolist() == pytest.approx(list(table.rewards()[:, 1] - mean[1]))
-    assert credit.advantages[0, 1].tolist() == pytest.approx(list(table.rewards()[:, 0] - mean[0]))
+    mean = rewards.mean(axis=0)
+    assert credit.advantages[0, 0].tolist() == pytest.approx(list(rewards[:, 1] - mean[1]))
+    assert credit.advantages[0, 1].tolist() == pytest.approx(list(rewards[:, 0] - mean[0]))
     assert (credit.weights == 1).all()
 
 

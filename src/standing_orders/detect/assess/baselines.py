@@ -222,9 +222,9 @@ class Baselines:
         """A classifier at its best threshold: that of the table, or tuned on validation."""
         if self.data.task == "sessions":
             return tune(statistic, statistic(self.data.validation), self._validation)
-        table = self.config.costs.table()
-        action = best_flag(table)
-        return StoppingRule(statistic, optimal_threshold(table.rewards(), action), action)
+        rewards = self.config.costs.rewards()
+        action = best_flag(rewards)
+        return StoppingRule(statistic, optimal_threshold(rewards, action), action)
 
     def _sequential_test(self) -> StoppingRule:
         """A CUSUM on either classifier, with the drift that costs least on validation."""
@@ -302,8 +302,8 @@ class Baselines:
         return partial(_of_history, logistic_probability(*self._so_far[0], self.config.seed))
 
     def _boost(self, train: Labelled, validation: Labelled) -> Probability:
-        rounds = MAX_ROUNDS[self.data.task]
-        return boosted_probability(*train, *validation, seed=self.config.seed, max_rounds=rounds)
+        rounds, seed = MAX_ROUNDS[self.data.task], self.config.seed
+        return boosted_probability(*train, *validation, seed=seed, max_rounds=rounds)
 
 
 def prefix_grid(lengths: NDArray[np.int64]) -> tuple[int, ...]:
@@ -356,7 +356,7 @@ def boosted_probability(
     too sure of itself, and its probabilities then do not fit the optimal threshold.
     """
     _require_both_classes(is_threat)
-    with _one_thread():
+    with one_thread():
         model = _boosting(max_rounds, seed).fit(features, is_threat)
         if not len(validation_is_threat):
             return partial(_predict, model)
@@ -385,7 +385,7 @@ def _boosting(num_rounds: int, seed: int) -> Any:
     )
 
 
-def _one_thread() -> AbstractContextManager[object]:
+def one_thread() -> AbstractContextManager[object]:
     """On a busy machine several OpenMP threads wait for each other fifty times as long."""
     limit: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="openmp")
     return limit
@@ -396,6 +396,6 @@ def _random_state(seed: int) -> int:
 
 
 def _predict(model: Any, features: NDArray[np.float32]) -> NDArray[np.float64]:
-    with _one_thread():
+    with one_thread():
         probability: NDArray[np.float64] = model.predict_proba(features)[:, 1].astype(np.float64)
     return probability

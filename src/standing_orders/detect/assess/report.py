@@ -74,7 +74,7 @@ def assess(
         threshold = sweep(scores, data.validation.is_threat).best_f1_threshold()
         figures = record_figures(
             test, found.scores, found.actions, game,
-            table=config.costs.table(), f1_threshold=threshold, seen=seen,
+            rewards=config.costs.rewards(), f1_threshold=threshold, seen=seen,
         )  # fmt: skip
     else:
         figures = session_figures(test, found.scores, found.actions, game, seen=seen)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from standing_orders.detect.actions import NUM_ACTIONS
 from standing_orders.detect.config import LearnConfig
-from standing_orders.detect.costs import CostTable, Game, play, team_rewards
+from standing_orders.detect.costs import Game, play, team_rewards
 from standing_orders.detect.data.events import Sessions
 from standing_orders.detect.learn.credit import Credit, expected_credit, sampled_credit
 from standing_orders.detect.network import TeamNetwork
@@ -98,11 +98,11 @@ def _credit(
     actions: NDArray[np.int64],
     value_scale: Scale,
 ) -> Credit:
-    learn, table = team.config.learn, team.config.costs.table()
+    learn, weight = team.config.learn, team.config.costs.team
     assert learn.gamma is not None  # settled
     extra = np.zeros(judged.probs.shape)
-    if team.task == "records" and table.team:
-        extra = team_terms(table, actions, game.is_threat)
+    if team.task == "records" and weight:
+        extra = team_terms(weight, actions, game.is_threat)
     if learn.gradient == "expected":
         scaled = replace(game, rewards=game.rewards * learn.reward_scale)
         credit = expected_credit(
@@ -132,7 +132,7 @@ def _credit(
 
 
 def team_terms(
-    table: CostTable,
+    weight: float,
     actions: NDArray[np.int64],  # (agents, rows)
     is_threat: NDArray[np.bool_],  # (rows,)
 ) -> NDArray[np.float64]:  # (agents, rows, NUM_ACTIONS)
@@ -142,7 +142,7 @@ def team_terms(
         votes = actions.T.copy()
         for action in range(NUM_ACTIONS):
             votes[:, agent] = action
-            terms[agent, :, action] = team_rewards(table, votes, is_threat)
+            terms[agent, :, action] = team_rewards(weight, votes, is_threat)
     return terms
 
 
