@@ -21,9 +21,9 @@ import tyro
 from numpy.typing import NDArray
 
 from standing_orders.cage2.reward import TENTHS_PER_POINT
-from standing_orders.config import BetaSchedule, KernelName, SimConfig, Strategy
-from standing_orders.rules.orders import NUM_ORDERS, PRECEDENCE_BITS, describe_order, parse_order
-from standing_orders.search.acquisition import choose
+from standing_orders.config import BetaSchedule, KernelName, SearchConfig, SimConfig, Strategy
+from standing_orders.rules.orders import NUM_ORDERS, PRECEDENCE_BITS, Order
+from standing_orders.search.acquisition import Situation, choose
 from standing_orders.search.oracle import oracle_returns
 from standing_orders.search.surrogate import Observation, Surrogate, fit_surrogate
 from standing_orders.seeding import child_seed
@@ -116,21 +116,20 @@ def run_trial(
     visited: list[int] = []
     named: list[int] = []
     surrogate: Surrogate = fit_surrogate([], kernel=kernel)
+    config = SearchConfig(acquisition=strategy, schedule=schedule, kernel=kernel)
     for t in range(1, budget + 1):
-        order = choose(
-            strategy, surrogate.belief(), pass_chance=np.ones(NUM_ORDERS), visited=visited,
-            pending=(), rng=rng, schedule=schedule,
-        )  # fmt: skip
+        known = Situation(surrogate.belief, np.ones(NUM_ORDERS), visited=visited)
+        order = choose(config, known, rng).order
         observations.append(landscape.evaluate(order, rng))
         visited.append(order)
         if strategy in ("random", "sweep"):
             named.append(max(observations, key=lambda one: one.value).order)
             continue
-        known = None if is_refit_due(t) else surrogate.hyperparameters
+        kept = None if is_refit_due(t) else surrogate.hyperparameters
         surrogate = fit_surrogate(
-            observations, kernel=kernel, seed=child_seed(seed, "fit", t), hyperparameters=known
+            observations, kernel=kernel, seed=child_seed(seed, "fit", t), hyperparameters=kept
         )
-        named.append(max(visited, key=lambda order: surrogate.joint.mean[order]))
+        named.append(max(visited, key=lambda order: surrogate.belief.mean[order]))
     return Trial(visited, named)
 
 
@@ -226,7 +225,7 @@ def run_oracle(task: Task) -> None:
         std_error = returns[best].std(ddof=1) / ORACLE_EPISODES**0.5
         row(
             name, f"{means.max():.2f}", f"{means.min():.2f}", f"{std_error:.2f}",
-            len(np.unique(means)), tied_with_best(returns).sum(), describe_order(best),
+            len(np.unique(means)), tied_with_best(returns).sum(), str(Order(best)),
         )  # fmt: skip
     print(f"\nn = {ORACLE_EPISODES} episodes an order, seed {task.oracle_seed}.\n")
     header(
@@ -284,7 +283,7 @@ class Sweep:
 def read_sweep(path: Path) -> Sweep:
     """Read the leaderboard of a sweep."""
     with path.open(encoding="utf-8") as file:
-        rows = sorted(csv.DictReader(file), key=lambda row: parse_order(row["Order"]))
+        rows = sorted(csv.DictReader(file), key=lambda row: Order.parse(row["Order"]).index)
     if len(rows) != NUM_ORDERS:
         raise ValueError(f"{path}: has {len(rows)} orders: must have {NUM_ORDERS}")
     columns = (
@@ -312,7 +311,7 @@ def run_learned(task: Task) -> None:
         row(
             sweep.name, f"{sweep.has_passed.sum()} of {NUM_ORDERS}", f"{sweep.mean.max():.2f}",
             f"{sweep.mean.min():.2f}", f"{sweep.std_error[best]:.2f}", sweep.tied.sum(),
-            f"{sweep.strict.min():.3f}", f"{np.nanmean(sweep.contested):.3f}", describe_order(best),
+            f"{sweep.strict.min():.3f}", f"{np.nanmean(sweep.contested):.3f}", str(Order(best)),
         )  # fmt: skip
     counts = np.concatenate([sweep.num_episodes for sweep in sweeps])
     print(f"\nn = {counts.min():.0f} to {counts.max():.0f} fresh episodes an order.\n")

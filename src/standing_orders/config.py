@@ -176,21 +176,21 @@ class ScheduleConfig(Config):
         False, description="Alignment weight x1, x1.5 from episode 1,000, x2.5 from 3,000."
     )
     small_updates: bool = Field(
-        False, description="Half the episodes an update from compliance 0.85 on."
+        False, description="Halve update_episodes once compliance reaches 0.85."
     )
     soft_mask: bool = Field(
         False,
-        description="From compliance 0.80 on, violations are 0.1 times as likely in training, in "
-        "the stored and the recomputed probabilities alike; never in evaluation.",
+        description="Once compliance reaches 0.80, violations are 0.1 times as likely in training, "
+        "in the stored and the recomputed probabilities alike; never in evaluation.",
     )
-    more_epochs: bool = Field(False, description="Twice the epochs from compliance 0.85 on.")
+    more_epochs: bool = Field(False, description="Double the epochs once compliance reaches 0.85.")
     compliance_loss: float = Field(
         0.0,
         ge=0,
         description="Coefficient of a hinge on the probability of violations beyond 0.05.",
     )
     learning_rate_steps: bool = Field(
-        False, description="Learning rate x1, x0.5 from compliance 0.80, x0.25 from 0.90."
+        False, description="Learning rate x1, x0.5 once compliance reaches 0.80, x0.25 from 0.90."
     )
     plateau_stop: bool = Field(
         False, description="Stop after 12 updates without an improvement of 0.01."
@@ -200,8 +200,18 @@ class ScheduleConfig(Config):
 class GateConfig(Config):
     """When an order counts as followed: measured on fresh episodes, never on a training batch."""
 
-    threshold: float = Field(0.95, ge=0, le=1, description="Strict compliance to reach.")
-    min_judged: int = Field(100, ge=1, strict=True, description="Judged fixes it takes at least.")
+    kind: Literal["strict", "contested"] = Field(
+        "strict",
+        description="strict: compliance over all judged fixes; contested: also over those made "
+        "while two or more types are held, by the lower end of its 90 % interval.",
+    )
+    threshold: float = Field(0.95, ge=0, le=1, description="Compliance to reach.")
+    min_judged: int = Field(
+        100, ge=1, strict=True, description="Judged fixes it takes at least; untested with fewer."
+    )
+    min_contested: int = Field(
+        200, ge=1, strict=True, description="kind contested: contested fixes it takes at least."
+    )
     contested_floor: float = Field(0.0, ge=0, le=1, description="Contested compliance to reach.")
     response_floor: float = Field(0.0, ge=0, le=1, description="Response rate to reach.")
     episodes: int = Field(200, ge=2, strict=True, description="Fresh episodes of one measurement.")
@@ -233,7 +243,8 @@ class TrainConfig(LearnerConfig):
         "any",
         description="What the defender must follow: an order such as "
         "op_server>enterprise>defender>op_host>user, a named one (critical_first, "
-        "enterprise_focus, user_priority, operational_focus, balanced, reverse) or its number; "
+        "enterprise_focus, user_priority, operational_focus, balanced, least_critical_first) or "
+        "its number; "
         "'any': one policy for all orders, told a random one each episode; 'none': no order.",
     )
     episodes: int = Field(20_000, ge=1, strict=True, description="Budget of training episodes.")

@@ -9,7 +9,7 @@ import pytest
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.config import RedAgent, SimConfig
 from standing_orders.learn.inputs import InputEncoder, InputLayout
-from standing_orders.rules.orders import ENCODINGS, parse_order
+from standing_orders.rules.orders import ENCODINGS, Order
 
 SLEEP, ENTERPRISE0, ENTERPRISE1, OP_SERVER0, USER0, USER1 = 0, 1, 2, 7, 8, 9
 SCANS, EXPLOITS, DECOYS = slice(0, 13), slice(13, 26), slice(26, 39)
@@ -82,13 +82,13 @@ def test_focus_is_the_highest_ranked_type_that_the_table_shows_compromised(
 ) -> None:
     bits = BELIEVED[belief]
     observation = table(host1=bits, host7=bits, host12=bits)
-    inputs = encode(encoder(parse_order(order), has_focus=True), observation)
+    inputs = encode(encoder(Order.parse(order).index, has_focus=True), observation)
     assert inputs[77:82].tolist() == [int(i == focus) for i in range(5)]
 
 
 def test_focus_ignores_scans_exploits_and_defender() -> None:
     observation = table(host0=(1, 1, 1, 1), host1=SCAN, host9=EXPLOIT)
-    inputs = encode(encoder(parse_order("critical_first"), has_focus=True), observation)
+    inputs = encode(encoder(Order.parse("critical_first").index, has_focus=True), observation)
     assert not inputs[77:82].any()
 
 
@@ -189,7 +189,7 @@ APACHE = 28  # port 80 is free on Enterprise0
 
 
 def focus_after(*steps: tuple[int, np.ndarray], has_suspects: bool = True) -> list[int]:
-    order = parse_order("enterprise_focus")
+    order = Order.parse("enterprise_focus").index
     one = encoder(order, has_focus=True, has_memory=True, has_suspects=has_suspects)
     inputs = encode(one, table())
     for action, observation in steps:
@@ -331,7 +331,7 @@ def test_the_silence_of_a_red_agent_that_has_scanned_four_hosts_tells_nothing() 
 
 
 def test_the_focus_ranks_what_the_table_shows_and_the_suspects_alike() -> None:
-    order = parse_order("enterprise_focus")
+    order = Order.parse("enterprise_focus").index
     plain, weighing = (encoder(order, has_focus=True, has_suspects=has) for has in (False, True))
     seen = []
     for shown in (table(host9=SCAN), table(host9=SCAN), table(host1=BELIEVED["user"])):

@@ -91,29 +91,30 @@ class Evaluate(Command, GameConfig):
         """Run the command."""
         from standing_orders.cage2.scenario import RED_AGENTS
         from standing_orders.cli.tables import print_score_card, show_progress
-        from standing_orders.evaluate.scoring import ScoringTask, score
+        from standing_orders.evaluate.card import evaluate
+        from standing_orders.evaluate.find import find_policy
 
-        task = ScoringTask(
-            policy=self.policy,
-            game=self.part(GameConfig),
-            reds=RED_AGENTS if self.red == "all" else (self.red,),
-            num_episodes=self.episodes,
-            seed=self.seed,
-            num_threads=self.threads,
-            order=self.order,
-            order_episodes=self.order_episodes,
-            is_greedy=self.greedy,
-        )
-        with show_progress("episodes", task.total_episodes) as advance:
-            result = score(task, advance)
+        policy = find_policy(self.policy, order=self.order, is_greedy=self.greedy)
+        reds = RED_AGENTS if self.red == "all" else (self.red,)
+        with show_progress("episodes", self.episodes * len(reds)) as advance:
+            card = evaluate(
+                policy,
+                self.part(GameConfig),
+                reds=reds,
+                num_episodes=self.episodes,
+                seed=self.seed,
+                num_threads=self.threads,
+                order_episodes=self.order_episodes,
+                advance=advance,
+            )
         if self.json_output:
-            print(json.dumps(result.to_json(), indent=1))
+            print(json.dumps(card.to_json(), indent=1))
         else:
-            print_score_card(result.card)
-            if result.obedience:
+            print_score_card(card)
+            if card.obedience:
                 from standing_orders.cli.training_tables import print_obedience
 
-                for red, measured in result.obedience.items():
+                for red, measured in card.obedience.items():
                     print_obedience(red, measured)
         return 0
 
@@ -227,11 +228,11 @@ class Play(Command, SimConfig):
     def run(self) -> int:
         """Run the command."""
         from standing_orders.cli.play_view import watch
-        from standing_orders.evaluate.scoring import find_policy
+        from standing_orders.evaluate.find import find_policy
 
         config = self.part(SimConfig)
         is_plain = self.plain or not (sys.stdin.isatty() and sys.stdout.isatty())
-        policy, _ = find_policy(self.policy, order=self.order)
+        policy = find_policy(self.policy, order=self.order)
         watch(policy, config, seed=self.seed, speed=self.speed, is_plain=is_plain)
         return 0
 

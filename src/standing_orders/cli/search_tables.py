@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich import box
@@ -12,35 +13,36 @@ from rich.live import Live
 from rich.table import Table
 
 from standing_orders.cli.tables import percent, wide_console
-from standing_orders.rules.orders import describe_order
-from standing_orders.search.mirrors import leaderboard
-from standing_orders.search.state import Record, SearchState
-from standing_orders.stats import NORMAL_95
+from standing_orders.evaluate.measure import Measured
+from standing_orders.rules.orders import Order
+from standing_orders.search.records import Result
+from standing_orders.search.state import SearchState
+from standing_orders.stats import Ratio, normal_interval
 
 _SHOWN = 8
 
 
 def leaderboard_table(state: SearchState, count: int) -> Table:
     """The best orders visited."""
-    rows = leaderboard(state)
-    passed = sum(row["passed"] for row in rows)
+    rows = state.leaderboard()
+    passed = sum(row.result.has_passed for row in rows)
     table = _table(f"{len(rows)} orders visited, {passed} passed the gate; compliance in per cent")
     names = ("", "order", "return", "posterior", "strict", "95 %", "contested", "trained", "start")
     for name in names:
         table.add_column(name, justify="left" if name == "order" else "right", no_wrap=True)
     for row in rows[:count]:
-        kept = row["compliance"]
-        low, high = kept.get("strict_interval95", (None, None))
+        result, measured = row.result, row.result.measured
+        strict = measured.strict if measured else Ratio(None, None, None)
         table.add_row(
-            str(row["rank"]) if row["passed"] else "failed",
-            row["order"],
-            with_error(row["reward"], row["std_error"]),
-            with_error(row["posterior"]["mean"], row["posterior"]["std"]) if row["passed"] else "-",
-            percent(kept.get("strict")),
-            f"{percent(low)} to {percent(high)}",
-            percent(kept.get("contested")),
-            str(row["trained"]),
-            row["start"],
+            str(row.rank) if result.has_passed else result.gate.verdict,
+            str(result.order),
+            _with_error(measured),
+            f"{row.mean:.1f} ± {row.std:.1f}" if result.has_passed else "-",
+            percent(strict.value),
+            f"{percent(strict.low)} to {percent(strict.high)}",
+            percent(measured.contested.value if measured else None),
+            str(row.trained),
+            result.start,
         )
     return table
 
@@ -50,11 +52,11 @@ def candidates_table(state: SearchState, count: int) -> Table:
     table = _table("what the surrogate believes")
     for name in ("order", "mean", "std", "chance to pass", "visited"):
         table.add_column(name, justify="left" if name == "order" else "right", no_wrap=True)
-    visited = {record["order_id"] for record in state.results}
+    visited = {one.order.index for one in state.results}
     belief = state.belief
     for order in np.argsort(-belief.mean, kind="stable")[:count]:
         table.add_row(
-            describe_order(int(order)),
+            str(Order(int(order))),
             f"{belief.mean[order]:.1f}",
             f"{belief.std[order]:.1f}",
             percent(float(state.pass_chance[order])),
@@ -71,20 +73,19 @@ def print_search(state: SearchState, folder: Path) -> None:
     final = state.final
     if final is None:
         return
-    measured = final["measured"]
+    measured = final.measured
     console.print(
-        f"\nbest order: {final['order']}" + ("" if final["passed"] else " (it failed the gate)")
+        f"\nbest order: {final.order}" + ("" if final.has_passed else " (it failed the gate)")
     )
     if measured:
-        mean, error = measured["return"], measured["std_error"]
         interval = ""
-        if error is not None:
-            low, high = mean - NORMAL_95 * error, mean + NORMAL_95 * error
+        if measured.std_error is not None:
+            low, high = normal_interval(measured.mean_return, measured.std_error)
             interval = f", 95 % interval {low:.2f} to {high:.2f}"
         console.print(
-            f"its fresh score: {mean:.2f}{interval}, n = {measured['episodes']} episodes; "
-            f"strict compliance {percent(measured['strict'])}, gate "
-            + ("passed" if measured["passed"] else "failed")
+            f"its fresh score: {measured.mean_return:.2f}{interval}, "
+            f"n = {measured.kept.episodes} episodes; strict compliance "
+            f"{percent(measured.strict.value)}, gate {measured.gate.verdict}"
         )
     console.print(f"its policy: {folder / 'best'}\nall of it: {folder}")
 
@@ -93,17 +94,18 @@ def episodes_line(state: SearchState) -> str:
     """Episodes by what they were played for."""
     sums: dict[str, int] = {}
     for record in state.records:
-        for name, count in record.get("episodes", {}).items():
+        for name, count in record.episodes.items():
             sums[name] = sums.get(name, 0) + count
     parts = ", ".join(f"{name} {count}" for name, count in sums.items())
     return f"episodes: {parts}; {state.used} of {state.config.budget}"
 
 
-def with_error(value: float | None, error: float | None) -> str:
-    """A measured value and its standard error."""
-    if value is None:
+def _with_error(measured: Measured | None) -> str:
+    """A measured return and its standard error."""
+    if measured is None:
         return "-"
-    return f"{value:.1f}" + ("" if error is None else f" ± {error:.1f}")
+    error = measured.std_error
+    return f"{measured.mean_return:.1f}" + ("" if error is None else f" ± {error:.1f}")
 
 
 class _View:
@@ -117,7 +119,7 @@ class _View:
         self._pending = 0  # episodes of the visits that are running
         self._line = "starting"
 
-    def update(self, state: SearchState, record: Record | None) -> None:
+    def update(self, state: SearchState, record: dict[str, Any] | None) -> None:
         """Take note of an update, or of a new state."""
         if self._begin_used is None:
             self._begin_used = state.used
@@ -148,19 +150,19 @@ class _View:
 
 
 @contextmanager
-def watch_search(folder: Path) -> Iterator[Callable[[SearchState, Record | None], None]]:
+def watch_search(folder: Path) -> Iterator[Callable[[SearchState, dict[str, Any] | None], None]]:
     """A live view of a search; where there is no terminal, a line for each result."""
     console = Console(stderr=True, highlight=False)
     view = _View(folder)
     with Live(console=console, transient=True, auto_refresh=False) as live:
 
-        def watch(state: SearchState, record: Record | None) -> None:
+        def watch(state: SearchState, record: dict[str, Any] | None) -> None:
             view.update(state, record)
             if console.is_terminal:
                 live.update(view.draw(state), refresh=True)
             elif record is None and state.records:
                 last = state.records[-1]
-                if last["event"] == "result":
+                if isinstance(last, Result):
                     console.print(describe_result(last, state.config.budget))
             elif record is not None and record["order_id"] is None and record["update"] % 50 == 1:
                 console.print(view.status(state))
@@ -168,14 +170,14 @@ def watch_search(folder: Path) -> Iterator[Callable[[SearchState, Record | None]
         yield watch
 
 
-def describe_result(record: Record, budget: int) -> str:
+def describe_result(result: Result, budget: int) -> str:
     """One line about one visit."""
-    verdict = "passed" if record["passed"] else "failed"
+    strict = result.measured.strict.value if result.measured else None
     return (
-        f"{record['iteration']:3} {record['order']}: {verdict}, return "
-        f"{with_error(record['reward'], record['std_error'])}, strict compliance "
-        f"{percent(record['compliance'].get('strict'))}, {record['episodes']['training']} episodes "
-        f"from {record['start']}; {record['total_episodes']} of {budget}"
+        f"{result.iteration:3} {result.order}: {result.gate.verdict}, return "
+        f"{_with_error(result.measured)}, strict compliance {percent(strict)}, "
+        f"{result.episodes['training']} episodes from {result.start}; "
+        f"{result.total_episodes} of {budget}"
     )
 
 

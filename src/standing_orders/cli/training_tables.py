@@ -14,7 +14,6 @@ from rich.table import Table
 from standing_orders.cli.tables import percent, wide_console
 from standing_orders.evaluate.bench import TrainingSpeed
 from standing_orders.evaluate.obedience import Obedience, summarise
-from standing_orders.rules.orders import describe_order
 
 _SHOWN_ORDERS = 6
 
@@ -33,7 +32,7 @@ def print_training_speeds(speeds: Iterable[TrainingSpeed]) -> None:
 
 def print_obedience(red: str, measured: Sequence[Obedience]) -> None:
     """How each order is followed; of many orders a summary and the five worst."""
-    num_episodes = measured[0].counts.episodes
+    num_episodes = measured[0].measured.kept.episodes
     table = Table(
         title=f"orders told, against {red}, n = {num_episodes} episodes each, per cent",
         title_justify="left",
@@ -42,17 +41,18 @@ def print_obedience(red: str, measured: Sequence[Obedience]) -> None:
     )
     for name in ("order", "strict", "95 %", "contested", "swapped", "response", "aim", "return"):
         table.add_column(name, justify="left" if name == "order" else "right", no_wrap=True)
-    worst = sorted(measured, key=lambda one: one.strict.value or 0.0)
+    worst = sorted(measured, key=lambda one: one.measured.strict.value or 0.0)
     for one in worst[:_SHOWN_ORDERS]:
+        found = one.measured
         table.add_row(
-            describe_order(one.order),
-            percent(one.strict.value),
-            f"{percent(one.strict.low)} to {percent(one.strict.high)}",
-            percent(one.contested.value),
+            str(one.order),
+            percent(found.strict.value),
+            f"{percent(found.strict.low)} to {percent(found.strict.high)}",
+            percent(found.contested.value),
             percent(one.swapped_contested.value),
-            percent(one.counts.response_rate),
-            percent(one.counts.aim),
-            f"{one.mean_return:.1f} ± {one.std_error:.1f}",
+            percent(found.kept.response_rate),
+            percent(found.kept.aim),
+            f"{found.mean_return:.1f} ± {found.std_error:.1f}",
         )
     console = wide_console()
     console.print(table)

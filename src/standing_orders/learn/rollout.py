@@ -14,7 +14,7 @@ from standing_orders.learn.order_losses import mask_violations
 from standing_orders.learn.sampling import sample_actions
 from standing_orders.rules.compliance import (
     NUM_TALLIES,
-    Counts,
+    OrderCompliance,
     count_episodes,
     judge_all,
     look_all,
@@ -36,7 +36,7 @@ class Rollout:
     tallies: NDArray[np.int64]  # (num_envs, NUM_TALLIES)
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> OrderCompliance:
         """Verdicts of all episodes together."""
         return count_episodes(self.tallies)
 

@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from standing_orders.config import TrainConfig
+from standing_orders.learn.build import layout_of, make_network
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.ppo import use_one_thread
 from standing_orders.learn.snapshot import restore_network, warm_start
-from standing_orders.learn.trainer import Trainer, layout_of, make_network
+from standing_orders.learn.trainer import Trainer
 from standing_orders.runs.folder import RunFolder
 from standing_orders.runs.loop import Mirrors, OnUpdate, Report, RunKind, latest_of
 

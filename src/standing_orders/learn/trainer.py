@@ -8,50 +8,19 @@ import torch
 from numpy.typing import NDArray
 
 from standing_orders.cage2.batch import Cage2Batch
-from standing_orders.cage2.scenario import RED_AGENTS
-from standing_orders.config import ANY_ORDER, NO_ORDER, GameConfig, SimConfig, TrainConfig
+from standing_orders.config import ANY_ORDER, NO_ORDER, TrainConfig
 from standing_orders.errors import ConfigError, NumericsError
+from standing_orders.evaluate.measure import Measured
 from standing_orders.learn import learner, schedules
-from standing_orders.learn.inputs import InputLayout
+from standing_orders.learn.build import make_batch, make_network, measure_network
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.rollout import Rollout, collect
 from standing_orders.learn.update import LossTerms, UpdateStats, build_rows, update
 from standing_orders.rules.alignment import alignment_bonus
-from standing_orders.rules.compliance import Counts
-from standing_orders.rules.orders import NUM_ORDERS, describe_order, parse_order
-from standing_orders.seeding import child_seed
-
-
-def layout_of(config: TrainConfig) -> InputLayout:
-    """Inputs of the network that a config trains."""
-    has_order = config.order != NO_ORDER
-    return InputLayout(
-        has_order=has_order,
-        has_focus=config.ppo.focus and has_order,
-        has_memory=config.ppo.memory,
-        has_suspects=config.ppo.suspects,
-        has_clock=config.ppo.clock,
-    )
-
-
-def make_network(config: TrainConfig) -> ActorCritic:
-    """The untrained network of a config."""
-    return ActorCritic(
-        layout_of(config),
-        hidden=config.ppo.hidden,
-        activation=config.ppo.activation,
-        seed=child_seed(config.seed, "network"),
-    )
-
-
-def make_batch(config: TrainConfig, num_envs: int, red: str | None = None) -> Cage2Batch:
-    """Environments of a config; `mixed` gives each red agent its share in turn."""
-    game = {name: getattr(config, name) for name in GameConfig.model_fields}
-    red = red or config.red
-    if red == "mixed":
-        reds = [RED_AGENTS[i % len(RED_AGENTS)] for i in range(num_envs)]
-        return Cage2Batch(num_envs, SimConfig(**game), reds=reds)
-    return Cage2Batch(num_envs, SimConfig(**game, red=red))
+from standing_orders.rules.compliance import OrderCompliance
+from standing_orders.rules.gate import is_worth_checking
+from standing_orders.rules.orders import NUM_ORDERS, Order
+from standing_orders.seeding import child_seed, environment_seeds
 
 
 @dataclass
@@ -78,7 +47,8 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
     def __init__(self, config: TrainConfig) -> None:
         _check_order_terms(config)
         self.config = config
-        self.order = None if config.order in (ANY_ORDER, NO_ORDER) else parse_order(config.order)
+        has_one = config.order not in (ANY_ORDER, NO_ORDER)
+        self.order = Order.parse(config.order) if has_one else None
         network = make_network(config)
         optimiser = torch.optim.Adam(
             network.parameters(), lr=config.ppo.learning_rate, eps=learner.ADAM_EPSILON,
@@ -154,9 +124,9 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         progress.episodes += now.num_episodes
         progress.compliance = rollout.counts.compliance
         progress.history.append(progress.compliance or 0.0)
-        gate = self._check_gate(rollout.counts)
-        self._decide(gate)
-        return self._record(rollout, bonus, stats, now, gate)
+        measured = self._check_gate(rollout.counts)
+        self._decide(measured)
+        return self._record(rollout, bonus, stats, now, measured)
 
     def _update_seed(self) -> int:
         return child_seed(self.config.seed, "update", self.progress.updates)
@@ -168,7 +138,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
 
     def _orders(self, count: int) -> NDArray[np.int64]:
         if self.order is not None or self.config.order == NO_ORDER:
-            return np.full(count, self.order or 0)
+            return np.full(count, self.order.index if self.order is not None else 0)
         seed = child_seed(self.config.seed, "orders", self.progress.updates)
         generator = np.random.Generator(np.random.Philox(seed))
         chosen = generator.choice(NUM_ORDERS, size=self.config.orders_per_update, replace=False)
@@ -181,28 +151,23 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
             rollout.verdicts, rollout.num_held, self.config.alignment, weight=weight
         )
 
-    def _check_gate(self, counts: Counts) -> dict[str, Any] | None:
+    def _check_gate(self, kept: OrderCompliance) -> Measured | None:
         """Measure on fresh episodes, if the batch gives reason to hope."""
         config = self.config
         if self.order is None or not config.stop_at_gate:
             return None
-        if (counts.strict_compliance or 0.0) < config.gate.threshold:
+        if not is_worth_checking(kept, config.gate):
             return None
         if self.progress.limit is not None and self.remaining < config.gate.episodes:
             return None
         seed = child_seed(config.seed, "gate", self.progress.updates)
-        orders = np.full(config.gate.episodes, self.order)
-        fresh = collect(
-            self._batch(config.gate.episodes), self.network, orders, seed=seed,
-            count_foothold=config.alignment.count_foothold,
-        )  # fmt: skip
         self.progress.gate_episodes += config.gate.episodes
-        passed = passes_gate(fresh.counts, config)
-        return {"passed": passed, "return": fresh.mean_return, **fresh.counts.to_json()}
+        seeds = environment_seeds(seed, config.gate.episodes)
+        return measure_network(self.network, config, seeds)
 
-    def _decide(self, gate: dict[str, Any] | None) -> None:
+    def _decide(self, measured: Measured | None) -> None:
         progress = self.progress
-        if gate is not None and gate["passed"]:
+        if measured is not None and measured.gate.has_passed:
             progress.stopped = "gate passed"
         elif self.remaining <= 0:
             progress.stopped = "budget used"
@@ -215,13 +180,13 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         bonus: NDArray[np.float64],
         stats: UpdateStats,
         now: schedules.Settings,
-        gate: dict[str, Any] | None,
+        measured: Measured | None,
     ) -> dict[str, Any]:
         environment, alignment = rollout.mean_return, float(bonus.sum(axis=0).mean())
         return {
             "update": self.progress.updates,
-            "order_id": self.order,
-            "order": self.config.order if self.order is None else describe_order(self.order),
+            "order_id": None if self.order is None else self.order.index,
+            "order": self.config.order if self.order is None else str(self.order),
             "episodes": now.num_episodes,
             "total_episodes": self.progress.episodes,
             "gate_episodes": self.progress.gate_episodes,
@@ -233,7 +198,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
             "compliance": rollout.counts.to_json(),
             "loss": asdict(stats),
             "settings": asdict(now),
-            "gate": gate,
+            "gate": None if measured is None else measured.to_json(),
             "stopped": self.progress.stopped,
         }
 
@@ -249,14 +214,3 @@ def _check_order_terms(config: TrainConfig) -> None:
     for name, value in terms.items():
         if config.order == NO_ORDER and value:
             raise ConfigError(f"{name} = {value}: needs an order, but order = {NO_ORDER!r}")
-
-
-def passes_gate(counts: Counts, config: TrainConfig) -> bool:
-    """Whether fresh episodes show that the order is followed."""
-    gate = config.gate
-    return (
-        counts.judged >= gate.min_judged
-        and (counts.strict_compliance or 0.0) >= gate.threshold
-        and (counts.contested_compliance or 0.0) >= gate.contested_floor
-        and (counts.response_rate or 0.0) >= gate.response_floor
-    )
