@@ -109,8 +109,8 @@ class AlignmentConfig(Config):
     )
 
 
-class PpoConfig(Config):
-    """The learner."""
+class PpoBase(Config):
+    """What every PPO learner here has."""
 
     learning_rate: float = Field(2e-3, gt=0, le=1, description="Adam's step size.")
     final_learning_rate: float | None = Field(
@@ -119,16 +119,21 @@ class PpoConfig(Config):
     epochs: int = Field(6, ge=1, strict=True, description="Passes over each batch.")
     minibatches: int = Field(4, ge=1, strict=True, description="Gradient steps per pass.")
     clip: float = Field(0.2, gt=0, lt=1, description="Clip range of the probability ratio.")
-    gamma: float = Field(0.99, ge=0, le=1, description="Discount.")
-    advantages: Literal["gae", "monte-carlo"] = Field(
-        "gae", description="GAE with the value beyond the horizon, or plain returns up to it."
-    )
     gae_lambda: float = Field(0.95, ge=0, le=1, description="Lambda of GAE.")
-    entropy: float = Field(0.01, ge=0, description="Coefficient of the entropy bonus.")
     value: float = Field(0.5, ge=0, description="Coefficient of the value loss.")
     reward_scale: float = Field(0.1, gt=0, description="Rewards are multiplied by it for learning.")
     max_gradient: float = Field(0.5, gt=0, description="Norm that gradients are clipped to.")
     max_kl: float | None = Field(None, gt=0, description="Stop the passes at this KL divergence.")
+
+
+class PpoConfig(PpoBase):
+    """The learner."""
+
+    gamma: float = Field(0.99, ge=0, le=1, description="Discount.")
+    advantages: Literal["gae", "monte-carlo"] = Field(
+        "gae", description="GAE with the value beyond the horizon, or plain returns up to it."
+    )
+    entropy: float = Field(0.01, ge=0, description="Coefficient of the entropy bonus.")
     share_penalty: float = Field(
         0.0, ge=0, description="Coefficient of the share of fix probability on violations."
     )

@@ -20,3 +20,9 @@ def test_the_published_preset_has_every_published_setting() -> None:
     assert (learn.returns, learn.advantages) == ("running", "agent")
     assert (config.rules.mode, config.rules.target) == ("lagrange", 0.95)
     assert learn.gradient == "sampled"
+
+
+def test_the_mappo_preset_is_what_makes_the_team_a_multi_agent_learner() -> None:
+    config = DetectConfig(**read_toml(CONFIGS / "detect-mappo.toml"))
+    assert (config.team.critic, config.learn.credit) == ("shared", "vote")
+    assert config.learn.gradient == "sampled"

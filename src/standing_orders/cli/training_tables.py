@@ -79,7 +79,8 @@ def watch_training(folder: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
             f"contested {percent(kept['contested'])}  response {percent(kept['response'])}  "
             f"aim {percent(kept['aim'])}\n"
             f"  policy {loss['policy_loss']:.4f}  value {loss['value_loss']:.4f}  "
-            f"entropy {loss['entropy']:.2f}  KL {loss['kl']:.4f}  distinct {loss['num_rows']}"
+            f"entropy {loss['entropy']:.2f}  KL {loss['approx_kl']:.4f}  "
+            f"distinct {loss['num_rows']}"
         )
 
     with Live(console=console, transient=True, auto_refresh=False) as live:

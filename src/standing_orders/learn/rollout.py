@@ -10,7 +10,7 @@ from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.learn.inputs import InputEncoder
 from standing_orders.learn.networks import ActorCritic
-from standing_orders.learn.ppo import mask_violations
+from standing_orders.learn.order_losses import mask_violations
 from standing_orders.learn.sampling import sample_actions
 from standing_orders.rules.compliance import (
     NUM_TALLIES,

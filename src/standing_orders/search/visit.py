@@ -11,7 +11,7 @@ from typing import Any
 from standing_orders.config import TrainConfig
 from standing_orders.evaluate.measure import Measured, fresh_seeds
 from standing_orders.learn.build import measure_network
-from standing_orders.learn.run import use_one_thread
+from standing_orders.learn.ppo import use_one_thread
 from standing_orders.learn.snapshot import Arrays
 from standing_orders.learn.trainer import Trainer
 from standing_orders.runs.loop import run_updates

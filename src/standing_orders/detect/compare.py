@@ -2,19 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
-from standing_orders.detect.assess.assess import Figures, Team, assess, assess_rules
-from standing_orders.detect.assess.classifiers import Fitted, record_baselines
-from standing_orders.detect.assess.stopping import fit_fixed_prefix, session_baselines
-from standing_orders.detect.assess.uncertainty import Interval, seed_interval
+from standing_orders.detect.assess.baselines import Baselines, Decider
+from standing_orders.detect.assess.report import LOWER_IS_BETTER, assess, assess_rules
 from standing_orders.detect.config import DetectConfig
 from standing_orders.detect.data.events import DataSet
 from standing_orders.detect.data.load import load
 from standing_orders.detect.learn.trainer import Trainer
-from standing_orders.detect.rules import RuleBook
-from standing_orders.learn.run import use_one_thread
+from standing_orders.detect.metrics import Figures
+from standing_orders.detect.team import Team, make_book
+from standing_orders.learn.ppo import use_one_thread
+from standing_orders.stats import Interval, seed_interval
 
 OnStep = Callable[[str], None]
 ONE_AGENT, AVERAGING = "one agent, all views", "plain averaging"
@@ -25,6 +26,7 @@ SAMPLED_ENTROPY = 0.15  # at most: a larger bonus drowns normalised advantages
 EQUAL_PREFIX = "fixed prefix, same events seen"
 MIN_UPDATES = 20  # a team of fewer has hardly left its initial weights
 NEARLY_EQUAL = 0.05  # of the events that the team sees
+JUDGED_BY = {"records": ("f1", "cost"), "sessions": ("mean_cost",)}
 COLUMNS = {
     "records": ("f1", "f1_at_threshold", "pr_auc", "prevalence", "recall_at_1_percent_fpr",
                 "fpr_at_95_percent_recall", "alarms_per_1000_benign", "cost", "cost_gap",
@@ -83,6 +85,62 @@ class Contest:
         )
         return (prefix, team) if abs(prefix - team) > NEARLY_EQUAL * team else None
 
+    def verdicts(self, figure: str) -> "list[Verdict]":
+        """The team beside each baseline that has this figure, the best baseline first.
+
+        Which one is best is known from the same test parts, so the first verdict rather favours the
+        baselines.
+        """
+        found = []
+        for name in self.baselines:
+            mean, gap = self.interval(name, figure), self.difference(TEAM, name, figure)
+            if mean is not None and gap is not None:
+                found.append(Verdict(figure, name, mean.mean, gap))
+        return sorted(found, key=lambda one: one.mean, reverse=figure not in LOWER_IS_BETTER)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data, with the verdicts."""
+        found = [one for figure in JUDGED_BY[self.task] for one in self.verdicts(figure)]
+        return {
+            "task": self.task,
+            "updates": self.updates,
+            "is_trial": self.is_trial,
+            "contestants": self.figures,
+            "rules": self.rules,
+            "verdicts": [one.to_json() for one in found],
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The team beside one baseline."""
+
+    figure: str
+    baseline: str
+    mean: float  # of the baseline
+    difference: Interval  # team minus baseline, seed by seed
+
+    @property
+    def outcome(self) -> Literal["better", "worse", "no difference", "one seed"]:
+        """What the seeds show about the team."""
+        gap = self.difference
+        if gap.num == 1:
+            return "one seed"
+        if gap.low <= 0 <= gap.high:
+            return "no difference"
+        return "better" if (gap.mean < 0) == (self.figure in LOWER_IS_BETTER) else "worse"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; the interval of one seed is left out."""
+        gap = self.difference
+        return {
+            "figure": self.figure,
+            "baseline": self.baseline,
+            "difference": gap.mean,
+            "interval": None if gap.num == 1 else [gap.low, gap.high],
+            "team": self.outcome,
+        }
+
 
 def seeded(config: DetectConfig, index: int) -> DetectConfig:
     """The config of the contest's seed number `index`: another split, other weights and draws."""
@@ -99,18 +157,14 @@ def teams_of(config: DetectConfig) -> dict[str, DetectConfig]:
     """
     rules = config.rules
     is_held = rules.mode != "watch" or any("=" in text for text in rules.enforce)
-    unheld = rules.model_copy(update={"mode": "watch", "enforce": ()})
-    watched = config.model_copy(update={"rules": unheld})
-    alone = {"agents": 1, "faults": 0, "views": "all", "vote": "none"}
+    watched = config.with_part("rules", mode="watch", enforce=())
     entropy = config.learn.entropy
-    sampled = {
-        "gradient": "sampled",
-        "advantages": "agent",
-        "entropy": SAMPLED_ENTROPY if entropy is None else min(entropy, SAMPLED_ENTROPY),
-    }
+    entropy = SAMPLED_ENTROPY if entropy is None else min(entropy, SAMPLED_ENTROPY)
     return {
-        ONE_AGENT: watched.model_copy(update={"team": config.team.model_copy(update=alone)}),
-        SAMPLED: watched.model_copy(update={"learn": config.learn.model_copy(update=sampled)}),
+        ONE_AGENT: watched.with_part("team", agents=1, faults=0, views="all", vote="none"),
+        SAMPLED: watched.with_part(
+            "learn", gradient="sampled", advantages="agent", entropy=entropy
+        ),
         TEAM: config,
         **({UNPRICED: watched} if is_held else _priced(config)),
     }
@@ -124,39 +178,36 @@ def _priced(config: DetectConfig) -> dict[str, DetectConfig]:
     names = rules.enforce or own or (PRICED_BY_DEFAULT,) * rules.defaults
     if not names:
         return {}
-    held = rules.model_copy(update={"mode": "lagrange", "enforce": names})
-    return {f"team, {' and '.join(names)} priced": config.model_copy(update={"rules": held})}
+    held = config.with_part("rules", mode="lagrange", enforce=names)
+    return {f"team, {' and '.join(names)} priced": held}
 
 
 def train_team(config: DetectConfig, data: DataSet) -> Team:
-    """Train without a run folder."""
+    """Train without a run folder; the team decides under its shield."""
     trainer = Trainer(config, data)
     while not trainer.is_done:
         trainer.step()
-    return Team(trainer.network, config, RuleBook(config.rules.rules(data.task)))
+    book = make_book(trainer.config.rules, data.task)
+    return Team(trainer.network, trainer.config, data.task, book)
 
 
 def _contestants(
     config: DetectConfig, data: DataSet, on_step: OnStep
-) -> Iterator[tuple[str, Fitted, DetectConfig | None]]:
+) -> Iterator[tuple[str, Decider]]:
     teams = teams_of(config)
     for own in teams.values():
-        RuleBook(own.rules.rules(data.task))  # wrong rules are refused before the long work
-    if data.task == "records":
-        baselines = record_baselines(config.costs.table())
-    else:
-        baselines = session_baselines(config.session_costs)
-    for name, fit in baselines.items():
+        make_book(own.rules, data.task)  # wrong rules are refused before the long work
+    baselines = Baselines(data, config)
+    for name in baselines.names:
         on_step(name)
-        yield name, fit(data.train, data.validation, config.seed), None
+        yield name, baselines.fit(name)
     for name, own in teams.items():
         on_step(name)
         team = train_team(own, data)
-        yield name, team, own
+        yield name, team
         if name == TEAM:
-            averaged = own.team.model_copy(update={"vote": "average", "faults": 0})
-            mean = own.model_copy(update={"team": averaged})
-            yield AVERAGING, team.deciding_by(mean), mean
+            mean = own.with_part("team", vote="average", faults=0)
+            yield AVERAGING, Team(team.network, mean, data.task)
 
 
 def hold_contest(
@@ -180,19 +231,17 @@ def hold_contest(
         def tell(what: str, number: int = index + 1) -> None:
             on_step(f"seed {number}/{num_seeds}: {what}")
 
-        for name, decider, team in _contestants(own, data, tell):
-            figures = assess(decider, data, own)
+        for name, decider in _contestants(own, data, tell):
+            judged = decider.judge(data.test)
+            figures = assess(decider, data, own, judged=judged)
             contest.figures.setdefault(name, []).append(figures)
-            if team is not None:
-                actions, scores = decider.actions(data.test), decider.scores(data.test)
-                found = assess_rules(actions, scores, data, team)
+            if isinstance(decider, Team):
+                found = assess_rules(judged, data, decider.config)
                 contest.rules.setdefault(name, []).append(found)
         if data.task == "sessions":
             tell(EQUAL_PREFIX)
             seen = contest.figures[TEAM][-1]["mean_events_seen"]
-            rule = fit_fixed_prefix(
-                data.train, data.validation, own.seed, costs=own.session_costs, mean_events=seen
-            )
+            rule = Baselines(data, own).fixed_prefix(mean_events=seen)
             contest.figures.setdefault(EQUAL_PREFIX, []).append(assess(rule, data, own))
     assert contest is not None
     order = [name for name in contest.figures if name != TEAM] + [TEAM]

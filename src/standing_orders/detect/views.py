@@ -44,7 +44,7 @@ def split_views(
     return tuple(np.flatnonzero((owners == agent) | (owners < 0)) for agent in range(num_agents))
 
 
-def remember(events: Events) -> Events:
+def with_summary(events: Events) -> Events:
     """Each event with what its session has shown so far: mean and highest values, and the count.
 
     Records have no history and stay as they are. The new features belong to the same sources as

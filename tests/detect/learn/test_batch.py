@@ -1,4 +1,4 @@
-"""The update: one loss for sampled and expected gradients, hand-computed, and the known defects."""
+"""A batch: one loss for sampled and expected gradients, hand-computed, and the known defects."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,22 +8,22 @@ import pytest
 import torch
 
 from standing_orders.detect.config import DetectConfig, LearnConfig, RulesConfig, TeamConfig
-from standing_orders.detect.costs import CostTable, team_rewards
+from standing_orders.detect.costs import play, team_rewards
 from standing_orders.detect.data.events import DataSet
 from standing_orders.detect.data.synthetic import make_sessions
-from standing_orders.detect.learn.game import play
-from standing_orders.detect.learn.rollout import Rollout, draw, team_terms
-from standing_orders.detect.learn.trainer import Moments, Trainer
-from standing_orders.detect.learn.update import (
+from standing_orders.detect.learn.batch import (
+    Batch,
+    Rollout,
+    _moments,
     build_batch,
-    minibatches,
-    spread_of,
+    draw,
+    team_terms,
     total_loss,
-    update,
 )
-from standing_orders.detect.rules import RuleBook
+from standing_orders.detect.learn.trainer import Moments, Trainer
+from standing_orders.detect.team import make_book
 from standing_orders.errors import NumericsError
-from standing_orders.learn.ppo import surrogate_loss
+from standing_orders.learn.ppo import explained_variance, surrogate_loss
 
 RAW = (0.0, 1.0)
 
@@ -41,6 +41,12 @@ def trainer_of(data: DataSet, learn: dict[str, Any] | None = None, **team: Any) 
     )
 
 
+def thirds(batch: Batch) -> list[Batch]:
+    """The batch in three parts of shuffled sessions."""
+    order = torch.randperm(batch.sessions.num_sessions, generator=torch.Generator().manual_seed(0))
+    return [batch.take(items) for items in order.chunk(3)]
+
+
 @pytest.mark.parametrize("network", ["mlp", "lstm"])
 @pytest.mark.parametrize("gradient", ["expected", "sampled"])
 def test_the_ratio_before_any_gradient_step_is_one_everywhere_and_of_the_right_shape(
@@ -51,17 +57,17 @@ def test_the_ratio_before_any_gradient_step_is_one_everywhere_and_of_the_right_s
     trainer = trainer_of(data, {"gradient": gradient}, network=network)
     rollout = trainer.play()
     batch = build_batch(rollout, trainer.config.learn, RAW)
-    recomputed = trainer.network.judge(batch.features, batch.starts).log_probs
+    recomputed, _ = trainer.network.act(batch.features, batch.sessions)
     ratio = torch.exp(recomputed - batch.old_log_probs)
     assert ratio.shape == batch.old_log_probs.shape == batch.gains.shape
-    assert ratio.shape == (4, rollout.game.num_events, 4)
+    assert ratio.shape == (4, rollout.game.sessions.num_events, 4)
     assert torch.equal(ratio, torch.ones_like(ratio))
-    for part in minibatches(batch, 3, torch.Generator().manual_seed(0)):
-        again = trainer.network.judge(part.features, part.starts).log_probs
+    for part in thirds(batch):
+        again, _ = trainer.network.act(part.features, part.sessions)
         assert torch.allclose(again, part.old_log_probs, atol=1e-5)
         _, figures = total_loss(trainer.network, part, trainer.config.learn)
-        assert figures["kl"] == pytest.approx(0.0, abs=1e-5)
-        assert figures["clip"] == 0.0
+        assert float(figures["approx_kl"]) == pytest.approx(0.0, abs=1e-5)
+        assert float(figures["clipfrac"]) == 0.0
 
 
 def test_sampled_gains_are_those_of_plain_ppo(data: DataSet) -> None:
@@ -84,7 +90,7 @@ def test_expected_gains_weigh_all_actions_by_their_probability(data: DataSet) ->
     rollout = trainer.play()
     assert rollout.credit.weights.min() < 0.9
     batch = build_batch(rollout, trainer.config.learn, RAW)
-    wanted = rollout.old_log_probs.exp().double().numpy() * rollout.credit.advantages
+    wanted = rollout.judged.log_probs.exp().double().numpy() * rollout.credit.advantages
     wanted *= rollout.credit.weights[:, :, None]
     assert np.allclose((batch.gains + batch.losses).numpy(), wanted, atol=1e-6)
     assert (batch.gains >= 0).all()
@@ -94,9 +100,10 @@ def test_expected_gains_weigh_all_actions_by_their_probability(data: DataSet) ->
 def test_advantages_are_normalised_over_the_team_or_for_each_agent() -> None:
     advantages = np.array([[[3.0, -3.0]], [[1.0, -1.0]]])
     weights = np.full((2, 1, 2), 0.5)
-    assert spread_of(advantages, weights, "none").tolist() == [[[1.0]]]
-    assert spread_of(advantages, weights, "team").ravel().tolist() == pytest.approx([5**0.5])
-    assert spread_of(advantages, weights, "agent").ravel().tolist() == pytest.approx([3.0, 1.0])
+    for how, wanted in (("none", [1.0]), ("team", [5**0.5]), ("agent", [3.0, 1.0])):
+        mean, spread = _moments(advantages, weights, how)
+        assert not mean.any()
+        assert spread.ravel().tolist() == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("how", ["team", "agent"])
@@ -128,7 +135,7 @@ def test_value_targets_have_one_scale_in_collection_and_update(data: DataSet) ->
     assert np.allclose(batch.targets.numpy()[used], wanted[used], atol=1e-4)
     assert np.abs(batch.targets.numpy()[used]).mean() < 3
     with torch.no_grad():
-        values = trainer.network.value(batch.features, batch.starts).numpy() * spread + mean
+        values = trainer.network.value(batch.features, batch.sessions).numpy() * spread + mean
     error = np.abs(values - rollout.credit.targets)[used].mean()
     assert error < np.abs(rollout.credit.targets)[used].mean()
 
@@ -138,10 +145,13 @@ def test_normalised_values_are_turned_back_into_rewards_before_advantages(data: 
     trainer.moments = Moments(count=4.0, mean=50.0, square=400.0)
     rollout = trainer.play()
     with torch.no_grad():
-        values = trainer.network.value(rollout.features, rollout.game.starts).numpy()
+        values = trainer.network.value(rollout.features, rollout.game.sessions).numpy()
     used = rollout.credit.weights > 0
     baseline = rollout.credit.targets - rollout.credit.advantages
-    assert np.allclose(baseline[used], (values * 10.0 + 50.0)[used], atol=1e-3)
+    expected = (values * 10.0 + 50.0)[used]
+    assert np.allclose(baseline[used], expected, atol=1e-3)
+    explained = explained_variance(expected, rollout.credit.targets[used])
+    assert rollout.explained_variance == pytest.approx(explained, abs=1e-4)
 
 
 def test_running_moments_are_those_of_all_values_together() -> None:
@@ -156,35 +166,38 @@ def test_running_moments_are_those_of_all_values_together() -> None:
     assert moments.add(parts[0], np.zeros(20)) is moments
 
 
+def test_only_a_critic_explains_variance(data: DataSet) -> None:
+    assert trainer_of(data).play().explained_variance is None
+
+
 def test_a_number_that_is_not_finite_is_named(data: DataSet) -> None:
     trainer = trainer_of(data)
-    batch = build_batch(trainer.play(), trainer.config.learn, RAW)
-    batch.gains[0, 0, 0] = float("nan")
-    with pytest.raises(NumericsError, match="policy is nan"):
-        update(trainer.network, trainer.optimiser, batch, trainer.config.learn, seed=0)
+    rollout = trainer.play()
+    rollout.rule_advantages[0, 0, 0] = float("nan")
+    with pytest.raises(NumericsError, match="policy_loss is nan"):
+        trainer.learn(rollout)
 
 
-def test_minibatches_hold_every_session_once_and_whole(data: DataSet) -> None:
+def test_parts_of_a_batch_hold_every_session_once_and_whole(data: DataSet) -> None:
     trainer = trainer_of(data)
     batch = build_batch(trainer.play(), trainer.config.learn, RAW)
-    parts = list(minibatches(batch, 3, torch.Generator().manual_seed(1)))
+    parts = thirds(batch)
     assert sum(len(part.features) for part in parts) == len(batch.features)
-    lengths = np.concatenate([np.diff(part.starts) for part in parts])
-    assert sorted(lengths) == sorted(np.diff(batch.starts))
+    lengths = np.concatenate([part.sessions.lengths for part in parts])
+    assert sorted(lengths) == sorted(batch.sessions.lengths)
     first = parts[0]
     place = int((batch.features == first.features[0]).all(dim=1).nonzero()[0])
-    size = first.starts[1]
+    size = first.sessions.starts[1]
     assert torch.equal(first.gains[:, :size], batch.gains[:, place : place + size])
 
 
 def test_the_team_term_of_an_action_is_that_of_the_votes_with_it() -> None:
     actions, threat = np.array([[0, 1], [2, 1], [0, 3]]), np.array([True, False])
-    terms = team_terms(CostTable(), actions, threat)
-    assert terms is not None
+    terms = team_terms(0.2, actions, threat)
     votes = actions.T.copy()
     votes[:, 1] = 3
-    assert terms[1, :, 3] == pytest.approx(team_rewards(CostTable(), votes, threat))
-    assert team_terms(CostTable(team=0.0), actions, threat) is None
+    assert terms[1, :, 3] == pytest.approx(team_rewards(0.2, votes, threat))
+    assert not team_terms(0.0, actions, threat).any()
 
 
 def test_drawn_actions_follow_the_probabilities() -> None:
@@ -201,13 +214,13 @@ def test_a_fine_makes_the_action_that_breaks_a_rule_worth_less(
     data: DataSet, gradient: str
 ) -> None:
     rules = RulesConfig(mode="fine", defaults=False, own=("calm: not restrictive",), price=100.0)
-    trainer = trainer_of(data, {"gradient": gradient}, patience=3.0)
+    trainer = trainer_of(data, {"gradient": gradient}, initial_allow_bias=3.0)
     plain = trainer.play()
     assert (plain.rule_advantages == 0).all()
-    trainer.book = RuleBook(rules.rules("sessions"))
+    trainer.book = make_book(rules, "sessions")
     rollout: Rollout = trainer.play()
     happened = np.stack([play(rollout.game, own.argmax(axis=1)).is_open
-                         for own in rollout.old_log_probs.numpy()])  # fmt: skip
+                         for own in rollout.judged.log_probs.numpy()])  # fmt: skip
     # Nearly linear: a whole violation more or less is worth about the price.
     costs = rollout.rule_advantages[..., 0] - rollout.rule_advantages[..., 2]
     assert costs[happened] == pytest.approx(100 * 0.28, rel=0.1)  # where it is kept with ease
@@ -217,7 +230,7 @@ def test_a_fine_makes_the_action_that_breaks_a_rule_worth_less(
         replace(rollout, rule_advantages=plain.rule_advantages), trainer.config.learn, RAW
     )
     more = (batch.gains + batch.losses - free.gains - free.losses).double().numpy()
-    chosen = np.exp(rollout.old_log_probs.numpy().astype(float))
+    chosen = np.exp(rollout.judged.log_probs.numpy().astype(float))
     if gradient == "sampled":
         chosen = (rollout.actions[..., None] == np.arange(4)).astype(float)
     wanted = chosen * rollout.rule_advantages * trainer.config.learn.reward_scale
