@@ -1,5 +1,6 @@
 """A training run in its folder: journal, mirrors, checkpoints, resume."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def train(
         NumericsError: a number is not finite; the last checkpoint is good.
     """
     use_one_thread()
-    trainer = Trainer(config)
+    trainer = Trainer(config, report)
     origin = start_from(trainer, start) if start is not None else None
     folder = RunFolder.create(path, config.model_dump(mode="json") | {"start": origin}, KIND)
     with folder.lock():
@@ -112,7 +113,7 @@ def reopen(folder: RunFolder, report: Report = print) -> tuple[Trainer, list[dic
         CheckpointError: there is nothing to go on from.
     """
     use_one_thread()
-    trainer = Trainer(config_of(folder))
+    trainer = Trainer(config_of(folder), report)
     is_from_scratch = folder.config["start"] is None
     return trainer, recover(trainer, folder, report, may_begin=is_from_scratch)
 
@@ -124,15 +125,16 @@ def _go_on(
     on_update: OnUpdate,
     report: Report,
 ) -> Trainer:
-    train_to_end(
-        trainer,
-        folder,
-        records,
-        mirrors=Mirrors(CSV_COLUMNS, TENSORBOARD_TAGS, step_key="total_episodes"),
-        checkpoint_every=trainer.config.checkpoint_every,
-        on_update=on_update,
-        report=report,
-    )
+    with closing(trainer):
+        train_to_end(
+            trainer,
+            folder,
+            records,
+            mirrors=Mirrors(CSV_COLUMNS, TENSORBOARD_TAGS, step_key="total_episodes"),
+            checkpoint_every=trainer.config.checkpoint_every,
+            on_update=on_update,
+            report=report,
+        )
     return trainer
 
 
