@@ -20,12 +20,13 @@ LAYERS = (
     {"search", "detect"},
     {"evaluate"},
     {"learn", "voting"},
-    {"evaluate.measure", "collect"},
+    {"evaluate.measure"},
+    {"collect"},
     {"rules"},
     {"belief"},
     {"cage2"},
     {"runs", "presets"},
-    {"config", "seeding", "stats", "compiled", "tables"},
+    {"config", "plugins", "seeding", "stats", "compiled", "tables"},
     {"errors", "version"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -1,17 +1,24 @@
 """What a training config asks for: network, game, and fresh episodes to measure it on."""
 
-from functools import partial
-
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.cage2.batch import Cage2Batch
-from standing_orders.cage2.scenario import RED_AGENTS
-from standing_orders.config import NO_ORDER, GameConfig, SimConfig, TrainConfig
-from standing_orders.evaluate.measure import Measured, measure
+from standing_orders.cage2.reward import TENTHS_PER_POINT
+from standing_orders.collect.choose import open_collector
+from standing_orders.collect.games import GameSpec
+from standing_orders.collect.local import Collector
+from standing_orders.collect.plan import deal_reds
+from standing_orders.config import (
+    NO_ORDER,
+    CollectConfig,
+    GameConfig,
+    SimulatorConfig,
+    TrainConfig,
+)
+from standing_orders.evaluate.measure import MAX_BATCH, Episodes, Measured, summarise_episodes
 from standing_orders.learn.inputs import InputLayout
 from standing_orders.learn.networks import ActorCritic
-from standing_orders.learn.policy import LearnedDefender
+from standing_orders.learn.rollout import collect
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import child_seed
 
@@ -38,19 +45,16 @@ def make_network(config: TrainConfig) -> ActorCritic:
     )
 
 
-def make_batch(config: TrainConfig, num_envs: int) -> Cage2Batch:
-    """Environments of a config; `mixed` gives each red agent its share in turn."""
-    game = {name: getattr(config, name) for name in GameConfig.model_fields}
-    if config.red == "mixed":
-        reds = [RED_AGENTS[i % len(RED_AGENTS)] for i in range(num_envs)]
-        return Cage2Batch(num_envs, SimConfig(**game), reds=reds)
-    return Cage2Batch(num_envs, SimConfig(**game, red=config.red))
+def game_of(config: TrainConfig) -> GameSpec:
+    """The game of a config, for a collector."""
+    return GameSpec.of(config.part(GameConfig), config.part(SimulatorConfig), config.red)
 
 
 def measure_network(
     network: ActorCritic,
     config: TrainConfig,
     seeds: NDArray[np.uint64],  # (num_episodes,)
+    collector: Collector | None = None,
 ) -> Measured:
     """Return, compliance and the gate's judgement of a network told the order of its config.
 
@@ -58,10 +62,23 @@ def measure_network(
         network: sees observations and the order only; actions are drawn, nothing is masked.
         config: the order, the game and the gate.
         seeds: one fresh episode for each.
+        collector: who plays; one of the config's own if left out.
     """
+    if collector is None:
+        with open_collector(game_of(config), config.part(CollectConfig)) as opened:
+            return measure_network(network, config, seeds, opened)
     order = Order.parse(config.order).index
-    policy = LearnedDefender(network, name=config.order, orders=[order], draws="shared")
-    return measure(
-        policy, partial(make_batch, config), seeds, order=order, gate=config.gate,
-        count_foothold=config.alignment.count_foothold,
-    )  # fmt: skip
+    rollouts = [
+        collect(
+            collector, network, np.full(len(seeds[start : start + MAX_BATCH]), order),
+            seed=int(seeds[start]), count_foothold=config.alignment.count_foothold,
+        )
+        for start in range(0, len(seeds), MAX_BATCH)
+    ]  # fmt: skip
+    returns = np.concatenate([rollout.rewards.sum(axis=0) for rollout in rollouts])
+    played = Episodes(
+        returns=np.rint(returns * TENTHS_PER_POINT).astype(np.int64)[:, None],
+        tallies=np.concatenate([rollout.tallies for rollout in rollouts])[None],
+        reds=np.concatenate([deal_reds(config.red, len(r.tallies)) for r in rollouts]),
+    )
+    return summarise_episodes(played, config.gate)

@@ -75,3 +75,6 @@ class Learner(Generic[Network, Counters]):
         restore_network(self.network, arrays)
         restore_optimiser(self.optimiser, arrays)
         self.progress = type(self.progress)(**data)
+
+    def close(self) -> None:
+        """Let go of what it works with."""

@@ -42,6 +42,8 @@ class ActorCritic(nn.Module):
     ) -> None:
         super().__init__()
         self.layout = layout
+        self.hidden = hidden
+        self.activation = activation
         generator = torch.Generator().manual_seed(seed)
         self.actor = _mlp([layout.size, *hidden, NUM_ACTIONS], activation, 0.01, generator)
         self.critic = _mlp([layout.size, *hidden, 1], activation, 1.0, generator)

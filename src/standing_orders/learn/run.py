@@ -75,7 +75,7 @@ def train(
         NumericsError: a number is not finite; the last checkpoint is good.
     """
     use_one_thread()
-    trainer = Trainer(config)
+    trainer = Trainer(config, report)
     origin = start_from(trainer, start) if start is not None else None
     settings = config.model_dump(mode="json") | {"start": origin}
     return _RUN.begin(trainer, path, settings, on_update=on_update, report=report)
@@ -103,9 +103,9 @@ def reopen(folder: RunFolder, report: Report = print) -> tuple[Trainer, list[dic
     return _RUN.reopen(folder, report)
 
 
-def _make(folder: RunFolder) -> Trainer:
+def _make(folder: RunFolder, report: Report) -> Trainer:
     use_one_thread()
-    return Trainer(config_of(folder))
+    return Trainer(config_of(folder), report)
 
 
 _RUN = RunKind(

@@ -7,12 +7,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from standing_orders.cage2.batch import Cage2Batch
-from standing_orders.config import ANY_ORDER, NO_ORDER, TrainConfig
+from standing_orders.collect.choose import make_collector
+from standing_orders.collect.crew import Report
+from standing_orders.config import ANY_ORDER, NO_ORDER, CollectConfig, TrainConfig
 from standing_orders.errors import ConfigError, NumericsError
 from standing_orders.evaluate.measure import Measured
 from standing_orders.learn import learner, schedules
-from standing_orders.learn.build import make_batch, make_network, measure_network
+from standing_orders.learn.build import game_of, make_network, measure_network
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.rollout import Rollout, collect
 from standing_orders.learn.update import LossTerms, UpdateStats, build_rows, update
@@ -39,12 +40,13 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
 
     Args:
         config: everything about the run.
+        report: told of workers that are lost.
 
     Raises:
         ConfigError: there is no such order, or none although parts of the loss need one.
     """
 
-    def __init__(self, config: TrainConfig) -> None:
+    def __init__(self, config: TrainConfig, report: Report = print) -> None:
         _check_order_terms(config)
         self.config = config
         has_one = config.order not in (ANY_ORDER, NO_ORDER)
@@ -55,7 +57,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
             fused=True,
         )  # fmt: skip
         super().__init__(network, optimiser, Progress(), checkpoint_every=config.checkpoint_every)
-        self._batches: dict[int, Cage2Batch] = {}
+        self.collector = make_collector(game_of(config), config.part(CollectConfig), report)
 
     def step(self) -> dict[str, Any]:
         """Play, learn, and check whether to stop.
@@ -96,7 +98,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         """Play the episodes of the next update."""
         seed = self._update_seed()
         return collect(
-            self._batch(now.num_episodes),
+            self.collector,
             self.network,
             self._orders(now.num_episodes),
             seed=seed,
@@ -131,11 +133,6 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
     def _update_seed(self) -> int:
         return child_seed(self.config.seed, "update", self.progress.updates)
 
-    def _batch(self, num_envs: int) -> Cage2Batch:
-        if num_envs not in self._batches:
-            self._batches[num_envs] = make_batch(self.config, num_envs)
-        return self._batches[num_envs]
-
     def _orders(self, count: int) -> NDArray[np.int64]:
         if self.order is not None or self.config.order == NO_ORDER:
             return np.full(count, self.order.index if self.order is not None else 0)
@@ -163,7 +160,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         seed = child_seed(config.seed, "gate", self.progress.updates)
         self.progress.gate_episodes += config.gate.episodes
         seeds = environment_seeds(seed, config.gate.episodes)
-        return measure_network(self.network, config, seeds)
+        return measure_network(self.network, config, seeds, self.collector)
 
     def _decide(self, measured: Measured | None) -> None:
         progress = self.progress
@@ -201,6 +198,10 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
             "gate": None if measured is None else measured.to_json(),
             "stopped": self.progress.stopped,
         }
+
+    def close(self) -> None:
+        """End the workers, if there are any."""
+        self.collector.close()
 
 
 def _check_order_terms(config: TrainConfig) -> None:

@@ -1,6 +1,7 @@
 """Training in a run folder: what learns in updates is kept, mirrored, killed and resumed alike."""
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -49,6 +50,9 @@ class Trainable(Protocol):
     def restore(self, arrays: dict[str, NDArray[Any]], data: Record) -> None:
         """Go on from a checkpoint."""
 
+    def close(self) -> None:
+        """Let go of what it works with."""
+
 
 @dataclass(frozen=True)
 class Mirrors:
@@ -67,7 +71,7 @@ class RunKind(Generic[Trainer]):
     """How runs of one kind are begun, resumed and mirrored."""
 
     name: str  # what the run folder says it is
-    make: Callable[[RunFolder], Trainer]  # the trainer of a run as it was at the very beginning
+    make: Callable[[RunFolder, Report], Trainer]  # the trainer of a run at its very beginning
     mirrors: Callable[[Trainer], Mirrors]
     may_begin: Callable[[RunFolder], bool] = lambda _: True  # again, without any checkpoint
 
@@ -118,7 +122,7 @@ class RunKind(Generic[Trainer]):
         Raises:
             CheckpointError: there is nothing to go on from.
         """
-        trainer = self.make(folder)
+        trainer = self.make(folder, report)
         return trainer, recover(trainer, folder, report, may_begin=self.may_begin(folder))
 
     def _train(
@@ -130,7 +134,10 @@ class RunKind(Generic[Trainer]):
         report: Report,
     ) -> Trainer:
         mirrors = self.mirrors(trainer)
-        train_to_end(trainer, folder, records, mirrors=mirrors, on_update=on_update, report=report)
+        with closing(trainer):
+            train_to_end(
+                trainer, folder, records, mirrors=mirrors, on_update=on_update, report=report
+            )
         return trainer
 
 

@@ -5,6 +5,7 @@ machine, with the same result.
 """
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,9 +65,10 @@ def play_visit(task: VisitTask, on_update: OnUpdate = ignore) -> VisitResult:
         records.append(record)
         on_update(trainer, record)
 
-    run_updates(trainer, keep)
     measured = None
-    if task.evaluation_episodes:
-        seeds = fresh_seeds(task.evaluation_seed, task.evaluation_episodes)
-        measured = measure_network(trainer.network, config, seeds)
+    with closing(trainer):
+        run_updates(trainer, keep)
+        if task.evaluation_episodes:
+            seeds = fresh_seeds(task.evaluation_seed, task.evaluation_episodes)
+            measured = measure_network(trainer.network, config, seeds, trainer.collector)
     return VisitResult(trainer.to_arrays(), trainer.to_json(), records, measured)

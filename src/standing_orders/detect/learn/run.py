@@ -106,7 +106,7 @@ def resume(path: Path, *, on_update: OnUpdate = lambda _: None, report: Report =
     return _RUN.resume(path, on_update=on_update, report=report)
 
 
-def _make(folder: RunFolder) -> Trainer:
+def _make(folder: RunFolder, _: Report) -> Trainer:
     use_one_thread()
     return Trainer(config_of(folder), data_of(folder))
 
