@@ -19,25 +19,24 @@ import tyro
 
 import standing_orders
 from standing_orders.config import read_toml
-from standing_orders.detect.assess.assess import (
-    Team,
+from standing_orders.detect.assess.baselines import Baselines
+from standing_orders.detect.assess.probe import probe
+from standing_orders.detect.assess.report import (
     assess,
     assess_foresight,
     assess_liars,
     assess_rules,
     main_figure,
-    mean_reward,
 )
-from standing_orders.detect.assess.classifiers import fit_boosting
-from standing_orders.detect.assess.contest import seeded, train_team
-from standing_orders.detect.assess.probe import probe
-from standing_orders.detect.assess.stopping import fit_fixed_prefix, fit_history_boosting
-from standing_orders.detect.assess.uncertainty import seed_interval
+from standing_orders.detect.compare import seeded, train_team
 from standing_orders.detect.config import DetectConfig, LearnConfig, RulesConfig, TeamConfig
+from standing_orders.detect.costs import play
 from standing_orders.detect.data.events import DataSet
 from standing_orders.detect.data.load import load
 from standing_orders.detect.data.synthetic import make_sessions
-from standing_orders.learn.run import use_one_thread
+from standing_orders.detect.team import Judged, Team
+from standing_orders.learn.ppo import use_one_thread
+from standing_orders.stats import seed_interval
 
 What = Literal["records", "sessions", "views", "gradient", "rule", "rules", "published"]
 PRESETS = Path(standing_orders.__file__).parent / "presets"
@@ -88,12 +87,10 @@ def sets_of(task: Task, *names: str) -> list[str]:
     return [name for name in names if not task.only or name in task.only]
 
 
-def train(config: DetectConfig, data: DataSet) -> tuple[Team, DetectConfig, float]:
-    """A team, its settled config, and the seconds it took."""
+def train(config: DetectConfig, data: DataSet) -> tuple[Team, float]:
+    """A team, and the seconds it took."""
     began = time.perf_counter()
-    own = config.settled(data.task)
-    team = train_team(own, data)
-    return team, own, time.perf_counter() - began
+    return train_team(config, data), time.perf_counter() - began
 
 
 def show(label: str, figures: list[dict[str, Any]]) -> None:
@@ -118,18 +115,15 @@ def measure_records(task: Task) -> None:
             config = seeded(config_of(task, name), index)
             data = read(task, config)
             probe(data, config.seed)
-            team, own, _ = train(config, data)
+            team, _ = train(config, data)
             seconds = time.perf_counter() - began
-            found = assess(team, data, own)
-            key = "f1" if data.task == "records" else "mean_cost"
-            liars = [row for row in assess_liars(team, data, own) if row.num_liars == 1]
-            lost = [abs(found[key] - row.worst) for row in liars]
+            judged = team.judge(data.test)
+            found = assess(team, data, config, judged=judged)
             kept = ("f1", "f1_at_threshold", "pr_auc", "cost", "mean_cost", "prevalence")
             teams.append({key: found[key] for key in kept if key in found})
-            teams[-1] |= {"lost_to_the_worst_liar": max(lost), "seconds": seconds}
+            teams[-1] |= liar_figures(team, data, judged) | {"seconds": seconds}
             if data.task == "records":
-                rule = fit_boosting(data.train, data.validation, own.seed, table=own.costs.table())
-                found = assess(rule, data, own)
+                found = assess(Baselines(data, config).fit("gradient boosting"), data, config)
                 boosting.append({key: found[key] for key in kept if key in found})
             show(f"{name}, team", teams)
         if boosting:
@@ -144,23 +138,19 @@ def measure_sessions(task: Task) -> None:
         for index in task.indices:
             config = seeded(config_of(task, name), index)
             data = read(task, config)
-            team, own, _ = train(config, data)
-            parts = (data.train, data.validation, own.seed)
-            found = assess(team, data, own)
-            costs = own.session_costs
+            team, _ = train(config, data)
+            found, baselines = assess(team, data, config), Baselines(data, config)
             deciders: dict[str, Any] = {
                 "team": team,
-                "best fixed prefix": fit_fixed_prefix(*parts, costs=costs),
-                "fixed prefix, same events seen": fit_fixed_prefix(
-                    *parts, costs=costs, mean_events=found["mean_events_seen"]
+                "best fixed prefix": baselines.fixed_prefix(),
+                "fixed prefix, same events seen": baselines.fixed_prefix(
+                    mean_events=found["mean_events_seen"]
                 ),
-                "fixed prefix that is told the end": fit_fixed_prefix(
-                    *parts, costs=costs, is_told_end=True
-                ),
-                "history boosting": fit_history_boosting(*parts, costs=costs),
+                "fixed prefix that is told the end": baselines.fixed_prefix(is_told_end=True),
+                "history boosting": baselines.fit("history boosting"),
             }
             for label, decider in deciders.items():
-                figures = assess(decider, data, own)
+                figures = assess(decider, data, config)
                 rows.setdefault(label, []).append({key: figures[key] for key in kept})
             for label in deciders:
                 show(f"{name}, {label}", rows[label])
@@ -171,7 +161,7 @@ def measure_sessions(task: Task) -> None:
 
 
 Variants = dict[str, dict[str, Any]]  # options by label
-FigureOf = Callable[[Team, DataSet, DetectConfig], dict[str, Any]]
+FigureOf = Callable[[Team, DataSet, Judged], dict[str, Any]]
 
 
 def measure_variants(
@@ -184,28 +174,29 @@ def measure_variants(
             for index in task.indices:
                 config = seeded(config_of(task, name, **options), index)
                 data = read(task, config)
-                team, own, seconds = train(config, data)
-                main = main_figure(data.task)
-                row = {main: assess(team, data, own)[main], "seconds": seconds}
-                rows.append(row | figures(team, data, own))
+                team, seconds = train(config, data)
+                main, judged = main_figure(data.task), team.judge(data.test)
+                found = assess(team, data, config, judged=judged)
+                row = {main: found[main], "seconds": seconds}
+                rows.append(row | figures(team, data, judged))
             show(f"{name}, {label}", rows)
 
 
-def liar_figures(team: Team, data: DataSet, config: DetectConfig) -> dict[str, Any]:
-    """What one liar costs in the main figure."""
-    rows = assess_liars(team, data, config)
-    honest = rows[0].mean  # of no liar
-    lost = max(abs(honest - row.worst) for row in rows if row.num_liars == 1)
+def liar_figures(team: Team, data: DataSet, judged: Judged) -> dict[str, Any]:
+    """What one liar, of the worst kind and in the worst place, costs in the main figure."""
+    rows = assess_liars(team, judged, data)
+    honest = rows[0].main.mean  # of no liar
+    lost = max(abs(honest - row.main.worst) for row in rows if row.num_liars == 1)
     return {"lost_to_one_liar": lost}
 
 
-def rule_figures(team: Team, data: DataSet, config: DetectConfig) -> dict[str, Any]:
+def rule_figures(team: Team, data: DataSet, judged: Judged) -> dict[str, Any]:
     """The reward, and of each rule how often it is broken and how well it is foreseen."""
-    actions, scores = team.actions(data.test), team.scores(data.test)
-    row = {"reward": mean_reward(actions, data.test, data, config)}
-    for rule, found in assess_rules(actions, scores, data, config).items():
+    played = play(team.config.game_of(data.test, data.task), judged.actions)
+    row = {"reward": float(played.rewards.sum() / data.test.num_sessions)}
+    for rule, found in assess_rules(judged, data, team.config).items():
         row[f"{rule} broken"] = found["violation_rate"]
-    for rule, share in assess_foresight(team, data, config).items():
+    for rule, share in assess_foresight(team, judged, data).items():
         row[f"{rule} foreseen"] = share
     return row
 

@@ -20,20 +20,17 @@ LAYERS = (
     {"search", "detect"},
     {"evaluate"},
     {"learn", "voting"},
-    {"evaluate.measure", "collect"},
+    {"evaluate.measure"},
+    {"collect"},
     {"rules"},
     {"belief"},
     {"cage2"},
     {"runs", "presets"},
-    {"config", "seeding", "stats", "compiled", "tables"},
+    {"config", "plugins", "seeding", "stats", "compiled", "tables"},
     {"errors", "version"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MAX_FILE, MAX_FUNCTION = 600, 60  # lines
-# What was there before these rules and is yet to be put right; nothing may join it.
-LONG_FUNCTIONS = {"detect/rules/defaults.py:default_rules"}
-UPWARD_IMPORTS = {("voting", "detect")}
-CIRCULAR_IMPORTS = {("detect.config", "detect.rules")}
 
 
 @cache
@@ -89,8 +86,7 @@ def test_a_module_imports_from_below_only(module: str) -> None:
         there = place(other)
         if there == here or module.startswith(f"{other}."):
             continue  # its own room
-        is_known = (here, there) in UPWARD_IMPORTS
-        assert LEVEL[there] > LEVEL[here] or is_known, f"{module} imports {other}"
+        assert LEVEL[there] > LEVEL[here], f"{module} imports {other}"
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -101,8 +97,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         if module not in done:
             for other in sorted(imports_of(module)):
                 # A room's `__init__` runs before its modules; that it names them is no circle.
-                is_own_room = module.startswith(f"{other}.")
-                if not is_own_room and (module, other) not in CIRCULAR_IMPORTS:
+                if not module.startswith(f"{other}."):
                     visit(other, (*trail, module))
             done.add(module)
 
@@ -128,7 +123,7 @@ def test_no_file_and_no_function_is_too_long(module: str) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_compiled(node):
             length = (node.end_lineno or 0) - node.lineno + 1
             name = f"{path.relative_to(PACKAGE)}:{node.name}"
-            assert length <= MAX_FUNCTION or name in LONG_FUNCTIONS, f"{name}: {length} lines"
+            assert length <= MAX_FUNCTION, f"{name}: {length} lines"
 
 
 def _is_compiled(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

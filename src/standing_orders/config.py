@@ -2,7 +2,7 @@
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
@@ -13,6 +13,8 @@ Opponent = Literal["b_line", "meander", "sleep", "mixed"]
 RuleSet = Literal["head", "leaderboard-2022"]
 Certainty = Annotated[float, Field(ge=0, le=1)] | Literal["none"]
 ANY_ORDER, NO_ORDER = "any", "none"  # what `TrainConfig.order` may say instead of an order
+Simulator = Literal["own", "cyborg"]
+CollectorName = Literal["batch", "sequential", "lockstep", "episodes", "ray"]
 Strategy = Literal["ucb", "thompson", "ei", "random", "sweep"]
 BetaSchedule = Literal["constant", "log"]
 KernelName = Literal["mallows", "footrule"]
@@ -40,11 +42,18 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    def part(self, model: type["Part"]) -> "Part":
+        """The fields of one of the models that this one is made of."""
+        return model(**{name: getattr(self, name) for name in model.model_fields})
+
     def __init__(self, **values: Any) -> None:
         try:
             super().__init__(**values)
         except ValidationError as err:
             raise ConfigError("; ".join(map(_explain, err.errors()))) from err
+
+
+Part = TypeVar("Part", bound=Config)
 
 
 def _explain(error: Any) -> str:
@@ -91,9 +100,39 @@ class SimConfig(GameConfig):
     horizon: int = Field(100, ge=1, le=10_000, strict=True, description="Steps of an episode.")
 
 
-def game_of(config: GameConfig, **changes: Any) -> SimConfig:
-    """The game that a config speaks of, with some fields changed."""
-    return SimConfig(**{name: getattr(config, name) for name in GameConfig.model_fields} | changes)
+class SimulatorConfig(Config):
+    """What simulates the game."""
+
+    sim: Simulator = Field(
+        "own",
+        description="Simulator: our own, or the CybORG v2.1 that you have installed (cyborg).",
+    )
+    cyborg_path: str | None = Field(
+        None, description="cyborg: folder of a checkout; the installed module without it."
+    )
+    scenario: str | None = Field(
+        None,
+        description="cyborg: a scenario file of your own, with CAGE-2's hosts and actions.",
+    )
+
+
+class CollectConfig(Config):
+    """Where episodes come from; with our simulator the results do not depend on it."""
+
+    collect: CollectorName = Field(
+        "batch",
+        description="Who plays the episodes. batch: this process, all at once; sequential: one "
+        "after the other; lockstep: worker processes with shared memory and one barrier a step; "
+        "episodes: worker processes that play whole episodes; ray: the same on a Ray cluster.",
+    )
+    workers: int = Field(2, ge=1, le=1_000, strict=True, description="Workers of a collector.")
+    address: str | None = Field(
+        None,
+        description="Ray cluster to use, such as 127.0.0.1:6379; one on this machine if left out.",
+    )
+    worker_timeout: float = Field(
+        120.0, gt=0, description="Seconds without an answer after which a worker is replaced."
+    )
 
 
 class AlignmentConfig(Config):
@@ -213,7 +252,7 @@ class GateConfig(Config):
     episodes: int = Field(200, ge=2, strict=True, description="Fresh episodes of one measurement.")
 
 
-class LearnerConfig(GameConfig):
+class LearnerConfig(GameConfig, SimulatorConfig, CollectConfig):
     """How a defender is trained, whatever it must follow and however long."""
 
     red: Opponent = Field("b_line", description="Red agent that attacks; 'mixed': all in turn.")

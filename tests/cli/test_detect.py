@@ -166,7 +166,7 @@ def test_a_label_that_cannot_be_learned_stops_the_command_unless_forced(
         ((), 2, "--label"),
         (("--label", "label", "--team.agents", "1", "--team.faults", "0"), 2, "quorum of one"),
         (("--label", "label", "--team.agents", "2"), 2, "n >= 2f + 1 = 3"),
-        (("--label", "label", "--team.vote", "average"), 2, "bears no liar"),
+        (("--label", "label", "--team.vote", "average"), 2, "tolerates no fault"),
         (("--label", "label", "--rules.own", "odd: colour -> flagged"), 2, "no signal is called"),
         (("--label", "label", "--rules.own", "odd: always ("), 2, "odd"),
         (("--label", "label", "--rules.own", "sure: flagged or not flagged"), 2, "sure"),
@@ -249,7 +249,7 @@ def test_what_cannot_be_trained_is_refused_before_the_long_work(
 def test_wrong_rules_are_refused_before_anything_is_compared(
     log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delattr("standing_orders.detect.assess.contest.record_baselines")
+    monkeypatch.delattr("standing_orders.detect.compare.Baselines")
     words = ("detect", "compare", "--data", str(log), "--label", "label")
     assert run(*words, "--rules.own", "odd: threat") == 2
     assert "names no signal that depends on" in capsys.readouterr().err

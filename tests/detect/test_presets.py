@@ -17,6 +17,12 @@ def test_the_published_preset_has_every_published_setting() -> None:
     learn = config.learn
     assert (learn.iterations, learn.steps) == (300, 2_048)
     assert (learn.entropy, learn.value, learn.learning_rate) == (0.15, 1.0, 1e-3)
-    assert (learn.returns, learn.advantages, config.sampling) == ("running", "agent", "natural")
+    assert (learn.returns, learn.advantages) == ("running", "agent")
     assert (config.rules.mode, config.rules.target) == ("lagrange", 0.95)
     assert learn.gradient == "sampled"
+
+
+def test_the_mappo_preset_is_what_makes_the_team_a_multi_agent_learner() -> None:
+    config = DetectConfig(**read_toml(CONFIGS / "detect-mappo.toml"))
+    assert (config.team.critic, config.learn.credit) == ("shared", "vote")
+    assert config.learn.gradient == "sampled"

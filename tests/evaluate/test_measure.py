@@ -9,9 +9,10 @@ import pytest
 
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.defenders import ScriptedDefender
+from standing_orders.collect.local import BatchCollector
 from standing_orders.config import GateConfig, SimConfig, TrainConfig
 from standing_orders.evaluate.measure import MAX_BATCH, Measured, fresh_seeds, measure, play
-from standing_orders.learn.build import make_batch, make_network, measure_network
+from standing_orders.learn.build import game_of, make_network, measure_network
 from standing_orders.learn.rollout import collect
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import environment_seeds
@@ -32,7 +33,7 @@ def test_a_network_is_measured_in_the_episodes_that_a_rollout_plays() -> None:
     config = TrainConfig(order="7", red="mixed", ppo={"hidden": (4,)}, head_start=20)
     network = make_network(config)
     found = measure_network(network, config, environment_seeds(5, 30))
-    rollout = collect(make_batch(config, 30), network, np.full(30, 7), seed=5)
+    rollout = collect(BatchCollector(game_of(config)), network, np.full(30, 7), seed=5)
     assert found.kept == rollout.counts
     assert found.mean_return == pytest.approx(rollout.mean_return)
     groups = [rollout.rewards.sum(axis=0)[red::3] for red in range(3)]
@@ -44,7 +45,9 @@ def test_the_foothold_counts_if_asked_for() -> None:
     config = TrainConfig(order="7", ppo={"hidden": (4,)}, alignment={"count_foothold": True})
     network = make_network(config)
     found = measure_network(network, config, environment_seeds(5, 10))
-    rollout = collect(make_batch(config, 10), network, np.full(10, 7), seed=5, count_foothold=True)
+    rollout = collect(
+        BatchCollector(game_of(config)), network, np.full(10, 7), seed=5, count_foothold=True
+    )
     assert found.kept == rollout.counts
     assert found.kept.held_steps == 10 * 100
 

@@ -35,7 +35,6 @@ def fake_rollout(seed: int, *, steps: int = 20, num_envs: int = 30, pool: int = 
         top=np.array(top, dtype=np.int8),
         num_held=np.array([[len(one) for one in row] for row in types], dtype=np.int8),
         held_hosts=held.astype(np.int16),
-        lawful=np.full((steps, num_envs), 31, np.int8),
         tallies=np.zeros((num_envs, 9), np.int64),
     )
 

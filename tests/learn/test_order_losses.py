@@ -7,7 +7,6 @@ from torch import Tensor
 
 from standing_orders.learn.order_losses import (
     compliance_loss,
-    mask_unlawful,
     mask_violations,
     violation_mass,
 )
@@ -51,21 +50,6 @@ def test_the_mask_takes_the_small_integers_of_a_rollout() -> None:
     narrow = mask_violations(logits, torch.tensor([4, -1], dtype=torch.int8), 0.1)
     assert torch.equal(wide, narrow)
     assert not wide[1].any()
-
-
-# ---------------------------------------------------------------------------------- lawful
-@pytest.mark.parametrize("lawful", range(32))
-def test_fixes_of_types_that_are_not_lawful_have_no_probability(lawful: int) -> None:
-    logits = torch.from_numpy(np.random.default_rng(lawful).normal(size=(1, 145))).float()
-    masked = mask_unlawful(logits, torch.tensor([lawful], dtype=torch.int8))
-    after = torch.softmax(masked, dim=1)[0]
-    assert torch.isfinite(torch.log_softmax(masked, dim=1)).all()
-    for action in range(145):
-        is_fix = 15 <= action <= 27 or action >= 132
-        is_lawful = not is_fix or lawful >> TYPE_OF_HOST[(action - 15) % 13] & 1
-        assert (float(after[action]) > 0) == bool(is_lawful)
-        if is_lawful:
-            assert masked[0, action] == logits[0, action]
 
 
 # --------------------------------------------------------------------- violation mass and hinge

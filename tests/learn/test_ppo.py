@@ -146,5 +146,5 @@ def test_a_loss_or_a_weight_that_is_not_finite_is_named() -> None:
     net = nn.Linear(1, 1)
     with pytest.raises(NumericsError, match="weight weight is not finite"):
         run(net, [], rate=math.inf, epochs=1, minibatches=1)
-    with pytest.raises(NumericsError, match="loss is (inf|nan)"):
+    with pytest.raises(NumericsError, match=r"loss is (inf|nan)"):
         run(net, [])

@@ -9,14 +9,17 @@ import pytest
 import torch
 
 from standing_orders.cage2.scenario import RED_AGENTS
+from standing_orders.collect.local import BatchCollector
+from standing_orders.collect.plan import deal_reds
 from standing_orders.config import TrainConfig
 from standing_orders.errors import ConfigError, NumericsError
-from standing_orders.evaluate import measure
+from standing_orders.learn import build
 from standing_orders.learn import trainer as trainer_module
-from standing_orders.learn.build import layout_of, make_batch
+from standing_orders.learn.build import game_of, layout_of
 from standing_orders.learn.rollout import collect
 from standing_orders.learn.trainer import Trainer
 from standing_orders.rules.orders import Order
+from standing_orders.seeding import environment_seeds
 
 SMALL = {"hidden": (16,), "epochs": 2}
 ALL_SCHEDULES = {
@@ -49,16 +52,16 @@ class Spy:
         self.calls: list[dict[str, Any]] = []
         self.gates: list[dict[str, Any]] = []
         monkeypatch.setattr(trainer_module, "collect", self)
-        play = measure.play
 
-        def spy(policy: Any, make: Any, seeds: Any, **options: Any) -> Any:
-            self.gates.append({"policy": policy, "seeds": seeds, **options})
-            return play(policy, make, seeds, **options)
+        def spy(collector: Any, network: Any, orders: Any, **options: Any) -> Any:
+            seeds = environment_seeds(options["seed"], len(orders))
+            self.gates.append({"orders": orders, "seeds": seeds})
+            return collect(collector, network, orders, **options)
 
-        monkeypatch.setattr(measure, "play", spy)
+        monkeypatch.setattr(build, "collect", spy)
 
     def __call__(self, batch: Any, network: Any, orders: Any, **options: Any) -> Any:
-        self.calls.append({"num_envs": batch.num_envs, "orders": orders.copy(), **options})
+        self.calls.append({"num_envs": len(orders), "orders": orders.copy(), **options})
         return collect(batch, network, orders, **options)
 
 
@@ -155,15 +158,14 @@ def test_a_network_is_shown_an_order_only_if_it_has_one(options: dict[str, Any],
 
 
 def test_mixed_gives_each_red_agent_its_share() -> None:
-    batch = make_batch(config(red="mixed"), 7)
-    names = [RED_AGENTS[red] for red in batch.states["red"]]
+    names = [RED_AGENTS[red] for red in deal_reds(game_of(config(red="mixed")).red, 7)]
     assert sorted(map(names.count, RED_AGENTS)) == [2, 2, 3]
 
 
 def test_the_game_is_that_of_the_config() -> None:
-    batch = make_batch(config(rules="leaderboard-2022", head_start=3, red_tempo=2), 1)
+    game = game_of(config(rules="leaderboard-2022", head_start=3, red_tempo=2)).make(1)
     wanted = ("leaderboard-2022", 3, 2, 100)
-    found = batch.config
+    found = game.config
     assert (found.rules, found.head_start, found.red_tempo, found.horizon) == wanted
 
 
@@ -195,9 +197,9 @@ def test_the_three_rewards_are_those_of_the_episodes(monkeypatch: pytest.MonkeyP
     record = trainer.step()
     reward, counts = record["reward"], record["compliance"]
     assert reward["total"] == reward["environment"] + reward["alignment"]
-    batch = make_batch(trainer.config, 20)
     played = collect(
-        batch, Trainer(config()).network, np.full(20, Order.parse("reverse").index),
+        BatchCollector(game_of(trainer.config)), Trainer(config()).network,
+        np.full(20, Order.parse("reverse").index),
         seed=trainer_module.child_seed(seed, "update", 0),
     )  # fmt: skip
     assert reward["environment"] == pytest.approx(played.rewards.sum() / 20)
@@ -255,8 +257,7 @@ def test_the_gate_is_measured_on_fresh_episodes_without_a_mask(
         for other in ranges[:i]:
             assert not set(one) & set(other)
     for gate, record in zip(spy.gates, records, strict=True):
-        assert gate["policy"].orders == (Order.parse("reverse").index,)
-        assert gate["judged_by"] == [Order.parse("reverse").index]
+        assert set(gate["orders"]) == {Order.parse("reverse").index}
         assert record["gate"]["episodes"] == 30
         assert record["gate"]["verdict"] == "untested"
     assert [record["gate_episodes"] for record in records] == [30, 60]

@@ -173,7 +173,8 @@ def test_unlawful_fixes_stay_without_probability_whatever_is_learned(
     net = network(has_belief=True, certainty=0.95)
     played = rollout(net, num_envs=40)
     rows = rows_of(net, played)
-    assert 0 < float((rows.lawful < 31).float().mean()) < 1
+    place = net.layout.blocks["lawful"]
+    assert 0 < float(rows.inputs[:, place].mean()) < 1
     assert (played.verdicts[1:] != VIOLATION).mean() > 0.99
     figures = parts_of(net, rows, CONFIG, TERMS)
     assert figures["approx_kl"] == pytest.approx(0.0, abs=1e-7)
@@ -182,7 +183,8 @@ def test_unlawful_fixes_stay_without_probability_whatever_is_learned(
     is_fix = np.isin(again.actions, [*range(15, 28), *range(132, 145)])
     kinds = UNIT_TYPE_OF_HOST[HOST_OF_ACTION[again.actions[is_fix]]]
     assert is_fix.any()
-    assert (again.lawful[is_fix] >> kinds & 1 == 1).all()
+    lawful = again.inputs[:-1, :, place][is_fix]
+    assert (lawful[np.arange(len(kinds)), kinds] == 1).all()
 
 
 # --------------------------------------------------------------------------------- the update

@@ -64,7 +64,7 @@ class Belief:
         >>> belief = Belief(SimConfig(red="b_line"), 1)
         >>> belief.reset(np.zeros((1, 52), np.int8))
         >>> belief.update([0], np.zeros((1, 52), np.int8))
-        >>> belief.held.sum()
+        >>> float(belief.held.sum())
         0.0
     """
 

@@ -24,6 +24,7 @@ from standing_orders.compiled import jit
 
 NUM_TYPE_SETS = 1 << NUM_UNIT_TYPES
 _MASK = (1 << NUM_HOSTS) - 1
+_ROUNDING = 1e-16
 _DOUBT = 0.5  # chance that a host is held which blue's own table calls Unknown
 
 
@@ -98,12 +99,21 @@ def _keep(
     total = 0.0
     for weight in weights:
         total += weight
+    cap = memory.weights.shape[1]
+    # All from `sure` on are kept, and between it and `floor` as many as there is room for.
     floor = least * total
-    while _count_above(weights, floor) > memory.weights.shape[1]:
-        floor *= 2
+    sure = max(floor, _ROUNDING * total)
+    room = cap - _count_above(weights, sure)
+    while room < 0:
+        floor, sure = sure, 2 * sure
+        room = cap - _count_above(weights, sure)
     size, kept = 0, 0.0
     for j in range(len(weights)):
-        if weights[j] >= floor:
+        is_kept = weights[j] >= sure
+        if not is_kept and weights[j] >= floor and room > 0:
+            room -= 1
+            is_kept = True
+        if is_kept:
             for k in range(NUM_WORDS):
                 memory.words[i, size, k] = words[j, k]
             memory.weights[i, size] = weights[j]

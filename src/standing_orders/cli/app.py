@@ -13,9 +13,10 @@ from pydantic import Field
 
 from standing_orders.cli.command import REGISTRY, Command, Seed, resumable, tell
 from standing_orders.cli.detect import CompareTeam, TrainTeam, detect_commands
+from standing_orders.cli.equivalence import EquivalenceCommand
+from standing_orders.cli.parity import Parity
 from standing_orders.config import (
     GameConfig,
-    RuleSet,
     SearchConfig,
     SimConfig,
     TrainConfig,
@@ -26,40 +27,6 @@ from standing_orders.version import VERSION
 
 POLICIES = "sleep, random, useful-random, react_restore, react_remove, heuristic"
 INTERRUPTED = 130
-
-
-class Parity(Command):
-    """Replay recorded CybORG episodes and count differences, field by field.
-
-    Exit code 0 only if there is none.
-    """
-
-    paths: tyro.conf.Positional[tuple[Path, ...]] = Field(
-        min_length=1, description="Recordings (*.npz), or folders of them."
-    )
-    rules: RuleSet = Field("head", description="Rule set that the recordings were made with.")
-    json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
-        False, description="Print JSON instead of tables."
-    )
-
-    def run(self) -> int:
-        """Run the command."""
-        from standing_orders.cage2.parity import compare_file
-        from standing_orders.cage2.traces import find_recordings
-        from standing_orders.cli.tables import print_parity
-
-        reports = []
-        for path in find_recordings(list(self.paths)):
-            reports.append(compare_file(path, self.rules))
-            if not self.json_output:
-                print_parity(reports[-1])
-        differences = sum(report.differences for report in reports)
-        if self.json_output:
-            print(json.dumps([report.to_json() for report in reports], indent=1))
-        else:
-            steps = sum(report.num_episodes * report.num_steps for report in reports)
-            print(f"{differences} differences in {steps} steps of {len(reports)} files")
-        return 0 if differences == 0 else 1
 
 
 class Evaluate(Command, GameConfig):
@@ -293,6 +260,7 @@ def _commands(presets: dict[str, Any]) -> Any:
         | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
         | Annotated[Play, tyro.conf.subcommand("play")]
         | Annotated[Parity, tyro.conf.subcommand("parity")]
+        | Annotated[EquivalenceCommand, tyro.conf.subcommand("equivalence")]
         | Annotated[Bench, tyro.conf.subcommand("bench")]
         | detect_commands(presets)
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import tyro
 from pydantic import Field
@@ -16,7 +16,6 @@ from tyro.constructors import StructConstructorSpec, StructFieldSpec, StructType
 from standing_orders.config import Config
 from standing_orders.runs.folder import is_run
 
-Part = TypeVar("Part", bound=Config)
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
 
 
@@ -24,10 +23,6 @@ class Command(Config):
     """Flags of every command."""
 
     debug: bool = Field(False, description="Show the traceback of an error.")
-
-    def part(self, model: type[Part]) -> Part:
-        """The fields of one of the models that a command is made of."""
-        return model(**{name: getattr(self, name) for name in model.model_fields})
 
     def run(self) -> int:
         """Do it, and give the exit code."""

@@ -12,8 +12,7 @@ from standing_orders.detect.config import DetectConfig, check_together
 from standing_orders.errors import ConfigError, DataError
 from standing_orders.runs.folder import check_unused
 
-_PRESET = "Preset (TOML), such as detect.toml; flags come before it."
-_QUICK = {"iterations": 5, "steps": 512}
+_PRESET = "Preset (TOML), such as detect.toml; flags override the preset."
 
 
 class TrainTeam(Command, DetectConfig):
@@ -65,26 +64,25 @@ class TrainTeam(Command, DetectConfig):
         """
         from standing_orders.cli.detect_tables import print_data, print_earnings
         from standing_orders.detect.assess.probe import probe
-        from standing_orders.detect.costs import describe_records
+        from standing_orders.detect.costs import describe_records, describe_sessions
         from standing_orders.detect.data.load import load
-        from standing_orders.detect.rules import RuleBook
-        from standing_orders.detect.session_costs import describe_sessions, session_context
+        from standing_orders.detect.team import make_book
 
         check_together(config)
         data = load(config.data_config())
         print_data(data)
-        RuleBook(config.rules.rules(data.task))  # wrong rules are refused before the long work
+        make_book(config.rules, data.task)  # wrong rules are refused before the long work
         found = probe(data, config.seed)
         print(found.explain())
         if not (found.is_learnable or self.force):
             raise DataError("nothing to train on: see above; --force goes on nevertheless")
-        part = data.train if config.sampling == "natural" else data.validation  # as events come
+        part = data.train
         if data.task == "records":
-            rows = describe_records(config.costs.table(), part.prevalence)
+            rows = describe_records(config.costs.rewards(), part.prevalence)
             print_earnings(rows, "record (team term left out)")
         else:
-            context = session_context(part.is_threat, part.starts)
-            print_earnings(describe_sessions(config.session_costs, context), "session")
+            rows = describe_sessions(part.is_threat, part.sessions, config.session_costs)
+            print_earnings(rows, "session")
         return data
 
 
@@ -150,18 +148,17 @@ class CompareTeam(Command, DetectConfig):
     def run(self) -> int:
         """Run the command."""
         from standing_orders.cli.detect_tables import print_contest, watch_steps
-        from standing_orders.detect.assess.contest import hold_contest
-        from standing_orders.detect.assess.verdict import contest_json
+        from standing_orders.detect.compare import hold_contest
 
         config = self.part(DetectConfig)
         check_together(config)
         if self.quick:
-            config = config.model_copy(update={"learn": config.learn.model_copy(update=_QUICK)})
+            config = config.with_part("learn", iterations=5, steps=512)
         with watch_steps() as on_step:
             num_seeds = 1 if self.quick else self.seeds
             contest = hold_contest(config, num_seeds=num_seeds, on_step=on_step)
         if self.json_output:
-            print(json.dumps(contest_json(contest), indent=1))
+            print(json.dumps(contest.to_json(), indent=1))
         else:
             print_contest(contest)
         return 0

@@ -1,10 +1,11 @@
-"""A policy by name: a scripted defender, the folder of a training run, or that of a search."""
+"""A policy by name: a scripted defender, the folder of a training run or a search, or your own."""
 
 from pathlib import Path
 
 from standing_orders.cage2.defenders import NAMES, ScriptedDefender
+from standing_orders.cage2.own import is_own, load_policy
 from standing_orders.cage2.policy import Policy
-from standing_orders.config import ANY_ORDER, NO_ORDER, TrainConfig, game_of
+from standing_orders.config import ANY_ORDER, NO_ORDER, GameConfig, SimConfig, TrainConfig
 from standing_orders.errors import ConfigError
 from standing_orders.rules.orders import NUM_ORDERS, Order
 from standing_orders.runs.folder import is_run
@@ -17,8 +18,9 @@ def find_policy(name: str, *, order: str | None = None, is_greedy: bool = False)
     """A policy by name.
 
     Args:
-        name: of a scripted defender, or the path of a training run or of a search, whose best
-            policy is taken.
+        name: of a scripted defender; or the path of a training run or of a search, whose best
+            policy is taken; or module:attribute (see `cage2.own`); or a zip file of
+            Stable-Baselines3.
         order: what a trained policy is told: an order or "all"; its own if left out.
         is_greedy: let a trained policy take the likeliest action.
 
@@ -30,9 +32,16 @@ def find_policy(name: str, *, order: str | None = None, is_greedy: bool = False)
         if order is not None:
             raise ConfigError(f"order = {order!r}: {name} takes no order")
         return ScriptedDefender(name)
+    if is_own(name) or name.endswith(".zip"):
+        if order is not None:
+            raise ConfigError(f"order = {order!r}: {name} takes no order")
+        return _own_policy(name)
     path = Path(name)
     if not path.is_dir():
-        raise ConfigError(f"policy {name!r}: must be one of {', '.join(NAMES)}, or a run folder")
+        raise ConfigError(
+            f"policy {name!r}: must be one of {', '.join(NAMES)}, a run folder, module:attribute, "
+            "or a zip file of Stable-Baselines3"
+        )
     # Torch takes a second: only trained policies need it.
     from standing_orders.learn.policy import LearnedDefender  # noqa: PLC0415
     from standing_orders.learn.run import load_network  # noqa: PLC0415
@@ -41,10 +50,18 @@ def find_policy(name: str, *, order: str | None = None, is_greedy: bool = False)
     return LearnedDefender(
         network,
         name=f"{path.name} ({'greedy' if is_greedy else 'sampled'})",
-        game=game_of(config),
+        game=SimConfig(**config.part(GameConfig).model_dump()),
         orders=_orders(order, config),
         is_greedy=is_greedy,
     )
+
+
+def _own_policy(name: str) -> Policy:
+    if not name.endswith(".zip"):
+        return load_policy(name)
+    from standing_orders.learn.sb3_policy import load_sb3_policy  # noqa: PLC0415
+
+    return load_sb3_policy(Path(name))
 
 
 def _orders(order: str | None, config: TrainConfig) -> list[int]:

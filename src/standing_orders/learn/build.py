@@ -1,22 +1,33 @@
 """What a training config asks for: network, game, and fresh episodes to measure it on."""
 
-from functools import partial
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.cage2.scenario import RED_AGENTS
-from standing_orders.config import NO_ORDER, TrainConfig, game_of
-from standing_orders.evaluate.measure import Measured, late_start, measure, play
+from standing_orders.collect.choose import open_collector
+from standing_orders.collect.games import GameSpec
+from standing_orders.collect.local import Collector
+from standing_orders.collect.plan import deal_reds
+from standing_orders.config import (
+    NO_ORDER,
+    CollectConfig,
+    GameConfig,
+    SimulatorConfig,
+    TrainConfig,
+)
+from standing_orders.evaluate.measure import (
+    MAX_BATCH,
+    Episodes,
+    Measured,
+    late_start,
+    summarise_episodes,
+)
 from standing_orders.learn.inputs import InputLayout
 from standing_orders.learn.networks import ActorCritic
-from standing_orders.learn.policy import LearnedDefender
+from standing_orders.learn.rollout import collect
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import child_seed
-from standing_orders.stats import standard_error
 
 
 def layout_of(config: TrainConfig) -> InputLayout:
@@ -42,34 +53,35 @@ def make_network(config: TrainConfig) -> ActorCritic:
     )
 
 
-def make_batch(config: TrainConfig, num_envs: int, **changes: Any) -> Cage2Batch:
-    """Environments of a config, with changes; `mixed` gives each red agent its share in turn."""
-    if config.red == "mixed":
-        reds = [RED_AGENTS[i % len(RED_AGENTS)] for i in range(num_envs)]
-        return Cage2Batch(num_envs, game_of(config, **changes), reds=reds)
-    return Cage2Batch(num_envs, game_of(config, red=config.red, **changes))
+def game_of(config: TrainConfig) -> GameSpec:
+    """The game of a config, for a collector."""
+    return GameSpec.of(config.part(GameConfig), config.part(SimulatorConfig), config.red)
 
 
 def measure_network(
     network: ActorCritic,
     config: TrainConfig,
     seeds: NDArray[np.uint64],  # (num_episodes,)
+    collector: Collector | None = None,
 ) -> Measured:
     """Return, compliance and the gate's judgement of a network told the order of its config.
 
     Args:
         network: sees observations and the order only; actions are drawn.
         config: the order, the game and the gate.
-        seeds: one fresh episode for each.
+        seeds: one fresh episode for each; where the gate says so, every second one starts late.
+        collector: who plays; one of the config's own if left out.
     """
     order = Order.parse(config.order).index
-    policy = LearnedDefender(network, name=config.order, orders=[order], draws="shared")
     late = late_start(config, config.gate)
-    return measure(
-        policy, partial(make_batch, config), seeds, order=order, gate=config.gate,
-        late=partial(make_batch, config, head_start=late) if late else None,
-        count_foothold=config.alignment.count_foothold,
-    )  # fmt: skip
+    if not late:
+        return summarise_episodes(_play(network, config, order, seeds, collector), config.gate)
+    begun_late = config.model_copy(update={"head_start": late})
+    return summarise_episodes(
+        _play(network, config, order, seeds[::2], collector),
+        config.gate,
+        _play(network, begun_late, order, seeds[1::2], None) if len(seeds) > 1 else None,
+    )
 
 
 def ask_network(
@@ -79,8 +91,30 @@ def ask_network(
     seeds: NDArray[np.uint64],  # (num_episodes,)
 ) -> tuple[float, float]:
     """Mean return of a network that is told an order, and its standard error."""
-    policy = LearnedDefender(network, name="base", orders=[order], draws="shared")
-    played = play(policy, partial(make_batch, config), seeds)
-    returns = played.returns[:, -1] / TENTHS_PER_POINT
-    error = standard_error(returns, played.reds)
-    return float(returns.mean()), error or 0.0
+    measured = summarise_episodes(_play(network, config, order, seeds, None), config.gate)
+    return measured.mean_return, measured.std_error or 0.0
+
+
+def _play(
+    network: ActorCritic,
+    config: TrainConfig,
+    order: int,
+    seeds: NDArray[np.uint64],
+    collector: Collector | None,
+) -> Episodes:
+    if collector is None:
+        with open_collector(game_of(config), config.part(CollectConfig)) as opened:
+            return _play(network, config, order, seeds, opened)
+    rollouts = [
+        collect(
+            collector, network, np.full(len(seeds[start : start + MAX_BATCH]), order),
+            seed=int(seeds[start]), count_foothold=config.alignment.count_foothold,
+        )
+        for start in range(0, len(seeds), MAX_BATCH)
+    ]  # fmt: skip
+    returns = np.concatenate([rollout.rewards.sum(axis=0) for rollout in rollouts])
+    return Episodes(
+        returns=np.rint(returns * TENTHS_PER_POINT).astype(np.int64)[:, None],
+        tallies=np.concatenate([rollout.tallies for rollout in rollouts])[None],
+        reds=np.concatenate([deal_reds(config.red, len(r.tallies)) for r in rollouts]),
+    )

@@ -33,8 +33,6 @@ MEMORY_SIZE = 3 * NUM_HOSTS
 _SCANS, _EXPLOITS, _DECOYS = 0, NUM_HOSTS, 2 * NUM_HOSTS  # where each begins in a memory
 _MAX_SCANS, _MAX_DECOYS, MAX_CLOCK = 3, 4, 100
 _GRADES = 8  # a probability is shown in so many steps, so that many rows stay equal
-ALL_LAWFUL = (1 << NUM_UNIT_TYPES) - 1
-_TYPE_BITS = 1 << np.arange(NUM_UNIT_TYPES)
 
 
 @dataclass(frozen=True)
@@ -122,7 +120,7 @@ def _remember_all(
 
 
 class InputEncoder:
-    """Turns the observations of a batch into inputs, and says which fixes keep the order.
+    """Turns the observations of a batch into inputs, remembering what the layout asks for.
 
     Args:
         layout: which inputs.
@@ -130,7 +128,6 @@ class InputEncoder:
         game: the game that is played, for the belief; the standard one if left out.
 
     Attributes:
-        lawful: (num_envs,), mask of the unit types whose hosts may be fixed now.
         belief: what blue can know; None if the layout needs none.
     """
 
@@ -139,7 +136,6 @@ class InputEncoder:
     ) -> None:
         self.layout = layout
         count = len(orders)
-        self.lawful = np.full(count, ALL_LAWFUL, dtype=np.int8)
         self.belief = None
         if layout.needs_belief:
             self.belief = Belief(game or SimConfig(), count, reds=layout.reds)
@@ -179,11 +175,9 @@ class InputEncoder:
         if self.layout.has_belief:
             out[:, self._blocks["belief"]] = np.rint(_GRADES * belief.held)
         if self.layout.certainty is not None:
-            is_lawful = lawful_types(
+            out[:, self._blocks["lawful"]] = lawful_types(
                 belief.held_types, self._orders, self.layout.certainty, self._chances
             )
-            out[:, self._blocks["lawful"]] = is_lawful
-            self.lawful[:] = is_lawful @ _TYPE_BITS
 
     def note(self, actions: NDArray[np.int64]) -> None:  # (num_envs,)
         """Remember what blue is about to do."""

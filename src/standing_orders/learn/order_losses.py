@@ -5,38 +5,23 @@ import math
 import torch
 from torch import Tensor
 
-from standing_orders.cage2.actions import HOST_OF_ACTION, KIND_OF_ACTION, REMOVE, RESTORE
-from standing_orders.cage2.scenario import UNIT_TYPE_OF_HOST
-
-_FORBIDDEN = -1e9  # a logit of probability zero that is still finite
-_IS_FIX = torch.tensor((KIND_OF_ACTION == REMOVE) | (KIND_OF_ACTION == RESTORE))
-_FIXES = torch.nonzero(_IS_FIX).squeeze(1)  # the 26 actions that repair
-_FIX_HOST = torch.tensor(HOST_OF_ACTION)[_FIXES]
-_FIX_TYPE = torch.tensor(UNIT_TYPE_OF_HOST)[_FIX_HOST]
+from standing_orders.learn.networks import FIX_TYPES, FIXES
 
 
 def _is_violation(top_type: Tensor) -> Tensor:  # (rows,) -> (rows, 26)
     """Which of the fixes would be violations."""
-    return (_FIX_TYPE != top_type[:, None]) & (top_type >= 0)[:, None]
+    return (FIX_TYPES != top_type[:, None]) & (top_type >= 0)[:, None]
 
 
 def mask_violations(logits: Tensor, top_type: Tensor, factor: float) -> Tensor:
     """Make violations `factor` times as likely as the network would, before normalisation."""
     lowered = torch.zeros_like(logits)
-    lowered[:, _FIXES] = _is_violation(top_type) * math.log(factor)
-    return logits + lowered
-
-
-def mask_unlawful(logits: Tensor, lawful: Tensor) -> Tensor:  # (rows, 145), (rows,)
-    """Forbid the fixes of hosts whose type is not in the mask `lawful`."""
-    is_allowed = lawful[:, None] >> _FIX_TYPE & 1
-    lowered = torch.zeros_like(logits)
-    lowered[:, _FIXES] = _FORBIDDEN * (1 - is_allowed)
+    lowered[:, FIXES] = _is_violation(top_type) * math.log(factor)
     return logits + lowered
 
 
 def _fix_probs(log_probs_all: Tensor) -> Tensor:  # (rows, 145) -> (rows, 26)
-    return log_probs_all[:, _FIXES].exp()
+    return log_probs_all[:, FIXES].exp()
 
 
 def violation_mass(log_probs_all: Tensor, top_type: Tensor) -> Tensor:  # -> (rows,)

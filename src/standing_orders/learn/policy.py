@@ -12,7 +12,6 @@ from standing_orders.compiled import jit
 from standing_orders.config import SimConfig
 from standing_orders.learn.inputs import InputEncoder
 from standing_orders.learn.networks import ActorCritic
-from standing_orders.learn.order_losses import mask_unlawful
 from standing_orders.learn.sampling import sample_actions
 
 
@@ -98,10 +97,7 @@ class LearnedDefender:
         """Choose one action for each environment; the next call overwrites the result."""
         self._encoder.encode(observations, self._inputs)
         with torch.inference_mode():
-            tensor = self._network.logits(self._network.prepare(self._inputs))
-            if self._network.layout.certainty is not None:
-                tensor = mask_unlawful(tensor, torch.from_numpy(self._encoder.lawful))
-        logits: NDArray[Any] = tensor.numpy()
+            logits: NDArray[Any] = self._network.logits(self._network.prepare(self._inputs)).numpy()
         if self._is_greedy:
             self._actions[:] = logits.argmax(axis=1)
         else:

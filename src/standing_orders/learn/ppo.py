@@ -153,7 +153,7 @@ def fit(
         for items in torch.randperm(num_items, generator=generator).chunk(minibatches):
             total, figures = loss(items)
             optimiser.zero_grad()
-            total.backward()  # type: ignore[no-untyped-call]
+            total.backward()
             norm = nn.utils.clip_grad_norm_(network.parameters(), max_gradient)
             step = _finite(figures | {"gradient_norm": norm})
             optimiser.step()

@@ -7,20 +7,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from standing_orders.cage2.batch import Cage2Batch
-from standing_orders.config import ANY_ORDER, NO_ORDER, TrainConfig
+from standing_orders.collect.choose import make_collector
+from standing_orders.collect.crew import Report
+from standing_orders.config import ANY_ORDER, NO_ORDER, CollectConfig, TrainConfig
 from standing_orders.errors import ConfigError, NumericsError
 from standing_orders.evaluate.measure import Measured
-from standing_orders.learn import schedules
-from standing_orders.learn.build import make_batch, make_network, measure_network
+from standing_orders.learn import learner, schedules
+from standing_orders.learn.build import game_of, make_network, measure_network
+from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.rollout import Rollout, collect
-from standing_orders.learn.snapshot import (
-    Arrays,
-    network_arrays,
-    optimiser_arrays,
-    restore_network,
-    restore_optimiser,
-)
 from standing_orders.learn.update import LossTerms, UpdateStats, build_rows, update
 from standing_orders.rules.alignment import alignment_bonus
 from standing_orders.rules.compliance import OrderCompliance
@@ -28,53 +23,41 @@ from standing_orders.rules.gate import is_worth_checking
 from standing_orders.rules.orders import NUM_ORDERS, Order
 from standing_orders.seeding import child_seed, environment_seeds
 
-_ADAM_EPSILON = 1e-5
-
 
 @dataclass
-class Progress:
+class Progress(learner.Progress):
     """Counters of a run."""
 
-    updates: int = 0
     episodes: int = 0  # training episodes played
     gate_episodes: int = 0  # played for the gate, counted apart
     compliance: float | None = None  # of the last update
     history: list[float] = field(default_factory=list)  # of `compliance`
-    stopped: str | None = None  # why, once it has
     limit: int | None = None  # of `episodes` and `gate_episodes` together; see `Trainer.go_on`
 
 
-class Trainer:
+class Trainer(learner.Learner[ActorCritic, Progress]):
     """Trains one network; `step` is one update.
 
     Args:
         config: everything about the run.
+        report: told of workers that are lost.
 
     Raises:
         ConfigError: there is no such order, or none although parts of the loss need one.
     """
 
-    def __init__(self, config: TrainConfig) -> None:
+    def __init__(self, config: TrainConfig, report: Report = print) -> None:
         _check_order_terms(config)
         self.config = config
         has_one = config.order not in (ANY_ORDER, NO_ORDER)
         self.order = Order.parse(config.order) if has_one else None
-        self.network = make_network(config)
-        self.optimiser = torch.optim.Adam(
-            self.network.parameters(), lr=config.ppo.learning_rate, eps=_ADAM_EPSILON, fused=True
-        )
-        self.progress = Progress()
-        self._batches: dict[int, Cage2Batch] = {}
-
-    @property
-    def updates(self) -> int:
-        """Updates so far."""
-        return self.progress.updates
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the run has ended."""
-        return self.progress.stopped is not None
+        network = make_network(config)
+        optimiser = torch.optim.Adam(
+            network.parameters(), lr=config.ppo.learning_rate, eps=learner.ADAM_EPSILON,
+            fused=True,
+        )  # fmt: skip
+        super().__init__(network, optimiser, Progress(), checkpoint_every=config.checkpoint_every)
+        self.collector = make_collector(game_of(config), config.part(CollectConfig), report)
 
     def step(self) -> dict[str, Any]:
         """Play, learn, and check whether to stop.
@@ -115,7 +98,7 @@ class Trainer:
         """Play the episodes of the next update."""
         seed = self._update_seed()
         return collect(
-            self._batch(now.num_episodes),
+            self.collector,
             self.network,
             self._orders(now.num_episodes),
             seed=seed,
@@ -150,11 +133,6 @@ class Trainer:
     def _update_seed(self) -> int:
         return child_seed(self.config.seed, "update", self.progress.updates)
 
-    def _batch(self, num_envs: int) -> Cage2Batch:
-        if num_envs not in self._batches:
-            self._batches[num_envs] = make_batch(self.config, num_envs)
-        return self._batches[num_envs]
-
     def _orders(self, count: int) -> NDArray[np.int64]:
         if self.order is not None or self.config.order == NO_ORDER:
             return np.full(count, self.order.index if self.order is not None else 0)
@@ -182,7 +160,7 @@ class Trainer:
         seed = child_seed(config.seed, "gate", self.progress.updates)
         self.progress.gate_episodes += config.gate.episodes
         seeds = environment_seeds(seed, config.gate.episodes)
-        return measure_network(self.network, config, seeds)
+        return measure_network(self.network, config, seeds, self.collector)
 
     def _decide(self, measured: Measured | None) -> None:
         progress = self.progress
@@ -221,19 +199,9 @@ class Trainer:
             "stopped": self.progress.stopped,
         }
 
-    def to_arrays(self) -> Arrays:
-        """Weights and optimiser for a checkpoint."""
-        return network_arrays(self.network) | optimiser_arrays(self.optimiser)
-
-    def to_json(self) -> dict[str, Any]:
-        """Counters for a checkpoint."""
-        return asdict(self.progress)
-
-    def restore(self, arrays: Arrays, data: dict[str, Any]) -> None:
-        """Go on from a checkpoint."""
-        restore_network(self.network, arrays)
-        restore_optimiser(self.optimiser, arrays)
-        self.progress = Progress(**data)
+    def close(self) -> None:
+        """End the workers, if there are any."""
+        self.collector.close()
 
 
 def _check_order_terms(config: TrainConfig) -> None:

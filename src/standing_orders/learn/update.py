@@ -1,6 +1,7 @@
 """One PPO update: a rollout and its alignment bonus in, a better network out."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from standing_orders.learn import ppo
 from standing_orders.learn.advantages import generalised_advantages, monte_carlo_advantages
 from standing_orders.learn.distinct import find_distinct
 from standing_orders.learn.networks import ActorCritic
-from standing_orders.learn.order_losses import compliance_loss, mask_unlawful, mask_violations
+from standing_orders.learn.order_losses import compliance_loss, mask_violations
 from standing_orders.learn.ppo import entropy, explained_variance, surrogate_loss, value_loss
 from standing_orders.learn.rollout import Rollout
 
@@ -29,13 +30,14 @@ class Rows:
     targets: Tensor  # (rows,): mean value target
     weights: Tensor  # (rows,): number of equal rows
     top_type: Tensor  # (rows,): highest-ranked held type in the true state, -1 none
-    lawful: Tensor  # (rows,): mask of the types whose hosts may be fixed
     explained_variance: float | None = None  # by the critic, of all original rows
 
     def take(self, items: Tensor) -> "Rows":  # (n,)
         """Some of the rows."""
-        tensors = {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
-        return replace(self, **{name: value[items] for name, value in tensors.items()})
+        cut: dict[str, Any] = {
+            name: value[items] for name, value in vars(self).items() if isinstance(value, Tensor)
+        }
+        return replace(self, **cut)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,16 +72,14 @@ def build_rows(
     flat = rollout.inputs[:-1].reshape(steps * num_envs, size)
     actions = rollout.actions.ravel()
     top = rollout.top.ravel().astype(np.int64)
-    lawful = rollout.lawful.ravel().astype(np.int64)
-    distinct = find_distinct(flat, actions | lawful << 8 | (top + 1) << 16)
+    distinct = find_distinct(flat, actions | (top + 1) << 8)
     values = _values(network, rollout.inputs)
     advantages, targets = _advantages(values, rollout, bonus, config)
     inputs = network.prepare(flat[distinct.first])
     chosen = torch.from_numpy(actions[distinct.first])
     top_type = torch.from_numpy(top[distinct.first])
-    allowed = torch.from_numpy(lawful[distinct.first])
     with torch.no_grad():
-        log_probs = _log_probs(network, inputs, allowed, top_type, mask_factor)
+        log_probs = _log_probs(network, inputs, top_type, mask_factor)
     return Rows(
         inputs=inputs,
         actions=chosen,
@@ -89,7 +89,6 @@ def build_rows(
         targets=_tensor(distinct.total(targets) / distinct.weight),
         weights=_tensor(distinct.weight),
         top_type=top_type,
-        lawful=allowed,
         explained_variance=explained_variance(values[:-1].ravel(), targets),
     )
 
@@ -114,15 +113,9 @@ def _advantages(
 
 
 def _log_probs(
-    network: ActorCritic,
-    inputs: Tensor,
-    lawful: Tensor,
-    top_type: Tensor,
-    mask_factor: float | None,
+    network: ActorCritic, inputs: Tensor, top_type: Tensor, mask_factor: float | None
 ) -> Tensor:  # (rows, 145)
     logits = network.logits(inputs)
-    if network.layout.certainty is not None:
-        logits = mask_unlawful(logits, lawful)
     if mask_factor is not None:
         logits = mask_violations(logits, top_type, mask_factor)
     return torch.log_softmax(logits, dim=1)
@@ -180,7 +173,7 @@ def total_loss(
     network: ActorCritic, part: Rows, config: PpoConfig, terms: LossTerms
 ) -> tuple[Tensor, ppo.Figures]:
     """The loss of one minibatch, and its parts by name."""
-    log_probs_all = _log_probs(network, part.inputs, part.lawful, part.top_type, terms.mask_factor)
+    log_probs_all = _log_probs(network, part.inputs, part.top_type, terms.mask_factor)
     log_probs = log_probs_all.gather(1, part.actions[:, None]).squeeze(1)
     policy = surrogate_loss(
         log_probs, part.old_log_probs, part.advantages_up, part.advantages_down, part.weights,

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from standing_orders.config import SearchConfig, TrainConfig
-from standing_orders.learn.run import KIND, reopen, resume, start_from, train, use_one_thread
+from standing_orders.learn.ppo import use_one_thread
+from standing_orders.learn.run import KIND, reopen, resume, start_from, train
 from standing_orders.learn.trainer import Trainer
 from standing_orders.rules.orders import Order
 from standing_orders.runs.checkpoint import load_latest, save_checkpoint

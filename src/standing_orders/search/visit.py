@@ -5,13 +5,14 @@ machine, with the same result.
 """
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 from standing_orders.config import TrainConfig
 from standing_orders.evaluate.measure import Measured, fresh_seeds
 from standing_orders.learn.build import measure_network
-from standing_orders.learn.run import use_one_thread
+from standing_orders.learn.ppo import use_one_thread
 from standing_orders.learn.snapshot import Arrays
 from standing_orders.learn.trainer import Trainer
 from standing_orders.runs.loop import run_updates
@@ -64,9 +65,10 @@ def play_visit(task: VisitTask, on_update: OnUpdate = ignore) -> VisitResult:
         records.append(record)
         on_update(trainer, record)
 
-    run_updates(trainer, keep)
     measured = None
-    if task.evaluation_episodes:
-        seeds = fresh_seeds(task.evaluation_seed, task.evaluation_episodes)
-        measured = measure_network(trainer.network, config, seeds)
+    with closing(trainer):
+        run_updates(trainer, keep)
+        if task.evaluation_episodes:
+            seeds = fresh_seeds(task.evaluation_seed, task.evaluation_episodes)
+            measured = measure_network(trainer.network, config, seeds, trainer.collector)
     return VisitResult(trainer.to_arrays(), trainer.to_json(), records, measured)

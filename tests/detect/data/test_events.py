@@ -111,3 +111,17 @@ def test_history_by_hand() -> None:
         [6, 5.5, 6, 2],
     ]
     assert events.sessions.place.tolist() == [0, 0, 1, 2, 0, 1]
+
+
+def test_history_is_mean_and_maximum_of_the_session_so_far() -> None:
+    events = make_events()
+    history = events.with_history()
+    assert history.shape == (6, 7)
+    np.testing.assert_array_equal(history[:, :2], events.features)
+    for session in range(events.num_sessions):
+        start, end = events.starts[session : session + 2]
+        for at in range(start, end):
+            so_far = events.features[start : at + 1]
+            np.testing.assert_allclose(history[at, 2:4], so_far.mean(axis=0))
+            np.testing.assert_allclose(history[at, 4:6], so_far.max(axis=0))
+            assert history[at, 6] == at + 1 - start
