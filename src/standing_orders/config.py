@@ -2,7 +2,7 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
@@ -11,6 +11,7 @@ from standing_orders.errors import ConfigError, DataError
 RedAgent = Literal["b_line", "meander", "sleep"]
 Opponent = Literal["b_line", "meander", "sleep", "mixed"]
 RuleSet = Literal["head", "leaderboard-2022"]
+Certainty = Annotated[float, Field(ge=0, le=1)] | Literal["none"]
 ANY_ORDER, NO_ORDER = "any", "none"  # what `TrainConfig.order` may say instead of an order
 Simulator = Literal["own", "cyborg"]
 CollectorName = Literal["batch", "sequential", "lockstep", "episodes", "ray"]
@@ -158,7 +159,7 @@ class PpoBase(Config):
 
     learning_rate: float = Field(2e-3, gt=0, le=1, description="Adam's step size.")
     final_learning_rate: float | None = Field(
-        None, gt=0, le=1, description="Fall linearly to this over the budget; constant without it."
+        2e-4, gt=0, le=1, description="Fall linearly to this over the budget; constant without it."
     )
     epochs: int = Field(6, ge=1, strict=True, description="Passes over each batch.")
     minibatches: int = Field(4, ge=1, strict=True, description="Gradient steps per pass.")
@@ -177,35 +178,16 @@ class PpoConfig(PpoBase):
     advantages: Literal["gae", "monte-carlo"] = Field(
         "gae", description="GAE with the value beyond the horizon, or plain returns up to it."
     )
-    entropy: float = Field(0.01, ge=0, description="Coefficient of the entropy bonus.")
-    share_penalty: float = Field(
-        0.0, ge=0, description="Coefficient of the share of fix probability on violations."
-    )
-    contested_weight: float = Field(
-        1.0,
-        ge=0,
-        description="Weight in that share of rows with two or more types held, which are rare.",
-    )
-    imitation: float = Field(
-        0.0,
-        ge=0,
-        description="Coefficient of imitating 'restore a held host of the top type' while two or "
-        "more types are held.",
-    )
+    entropy: float = Field(0.002, ge=0, description="Coefficient of the entropy bonus.")
     hidden: tuple[PositiveInt, ...] = Field(
         (64, 64), min_length=1, description="Hidden layer sizes."
     )
     activation: Literal["tanh", "relu"] = Field("tanh", description="Activation function.")
-    focus: bool = Field(
-        False, description="Input: the highest-ranked type that blue believes compromised."
+    belief: bool = Field(
+        True, description="Inputs: the probability that red holds each host, by the exact belief."
     )
     memory: bool = Field(
-        False, description="Inputs: scans, exploits and decoys so far, for each host."
-    )
-    suspects: bool = Field(
-        False,
-        description="Inputs: the hosts that red may hold or holds although no sensor said so, as "
-        "told by what blue saw and did; the focus counts them in.",
+        True, description="Inputs: scans, exploits and decoys so far, for each host."
     )
     clock: bool = Field(False, description="Input: the step. It makes hardly any two rows equal.")
 
@@ -245,7 +227,7 @@ class GateConfig(Config):
     """When an order counts as followed: measured on fresh episodes, never on a training batch."""
 
     kind: Literal["strict", "contested"] = Field(
-        "strict",
+        "contested",
         description="strict: compliance over all judged fixes; contested: also over those made "
         "while two or more types are held, by the lower end of its 90 % interval.",
     )
@@ -255,6 +237,15 @@ class GateConfig(Config):
     )
     min_contested: int = Field(
         200, ge=1, strict=True, description="kind contested: contested fixes it takes at least."
+    )
+    contested_starts: int = Field(
+        20,
+        ge=0,
+        le=10_000,
+        strict=True,
+        description="kind contested: in a game without a head start every second episode of a "
+        "measurement starts so many steps late, with several types held, and counts for contested "
+        "compliance alone; 0: none does.",
     )
     contested_floor: float = Field(0.0, ge=0, le=1, description="Contested compliance to reach.")
     response_floor: float = Field(0.0, ge=0, le=1, description="Response rate to reach.")
@@ -272,6 +263,20 @@ class LearnerConfig(GameConfig, SimulatorConfig, CollectConfig):
         le=120,
         strict=True,
         description="Different orders told in one update of 'any'; fewer make more rows equal.",
+    )
+    certainty: Certainty = Field(
+        0.95,
+        description="A fix is allowed only while the probability, by the exact belief, that it "
+        "breaks the order is at most 1 - certainty; 'none': anything is allowed.",
+    )
+    attackers: Literal["own", "all"] = Field(
+        "own",
+        description="Red agents that the belief holds possible: the one that attacks, or all.",
+    )
+    stop_at_gate: bool = Field(
+        False,
+        description="One order: stop when the gate is passed, as published. An order that is kept "
+        "by construction passes it at once, before the defender has learned to defend.",
     )
     seed: int = Field(0, ge=0, le=2**63 - 1, strict=True, description="Root seed.")
     alignment: AlignmentConfig = AlignmentConfig()
@@ -292,9 +297,6 @@ class TrainConfig(LearnerConfig):
         "'any': one policy for all orders, told a random one each episode; 'none': no order.",
     )
     episodes: int = Field(20_000, ge=1, strict=True, description="Budget of training episodes.")
-    stop_at_gate: bool = Field(
-        True, description="Stop when the gate is passed (one order only; 'any' uses the budget)."
-    )
     checkpoint_every: int = Field(20, ge=1, strict=True, description="Updates between checkpoints.")
 
 
@@ -304,7 +306,7 @@ class BaseConfig(Config):
     order: Literal["any", "none"] = Field(
         "any", description="What it is trained with: any order it is told, or none."
     )
-    episodes: int = Field(40_000, ge=1, strict=True, description="Its training episodes.")
+    episodes: int = Field(20_000, ge=1, strict=True, description="Its training episodes.")
     learning_rate: float = Field(2e-3, gt=0, le=1, description="Adam's step size for it.")
     final_learning_rate: float | None = Field(
         2e-4, gt=0, le=1, description="Fall linearly to this; constant without it."
@@ -314,6 +316,11 @@ class BaseConfig(Config):
 class SearchConfig(LearnerConfig):
     """Search the 120 orders for the best one."""
 
+    @property
+    def has_prior(self) -> bool:
+        """Whether the base policy is asked about every order first."""
+        return self.prior == "base" and self.start == "base" and self.base.order == ANY_ORDER
+
     budget: int = Field(
         120_000,
         ge=1,
@@ -322,11 +329,10 @@ class SearchConfig(LearnerConfig):
         "checks and evaluations.",
     )
     order_episodes: int = Field(
-        3_000,
+        1_000,
         ge=1,
         strict=True,
-        description="Limit of one visit of an order, gate checks included; it ends sooner when "
-        "the gate is passed.",
+        description="Training episodes of one visit of an order, gate checks included.",
     )
     evaluation_episodes: int = Field(
         200, ge=2, strict=True, description="Fresh episodes that measure an order after training."
@@ -366,17 +372,29 @@ class SearchConfig(LearnerConfig):
         "re-chosen order goes on with its own; nearest: as own, first time from the nearest "
         "trained order; base: as own, first time from one base policy, equal for all.",
     )
+    prior: Literal["base", "none"] = Field(
+        "base",
+        description="Prior mean of the surrogate: what the base policy earns with each of the 120 "
+        "orders (start base, trained with any order), or the same for all.",
+    )
+    prior_episodes: int = Field(
+        50,
+        ge=2,
+        strict=True,
+        description="prior base: fresh episodes for each order, the same attacks for all.",
+    )
+    stop_chance: float = Field(
+        0.05,
+        ge=0,
+        lt=1,
+        description="prior base: stop when the chance that an order not visited yet is better than "
+        "the best by more than stop_margin falls below this; 0: use the whole budget.",
+    )
+    stop_margin: float = Field(
+        0.02, ge=0, description="Improvement worth a visit, as a share of the best return."
+    )
     parallel: int = Field(
         1, ge=1, le=120, strict=True, description="Orders chosen at once and then run together."
     )
     base: BaseConfig = BaseConfig()
-    alignment: AlignmentConfig = AlignmentConfig(violation_cost=5.0)
-    ppo: PpoConfig = PpoConfig(
-        learning_rate=3e-4,
-        entropy=0.002,
-        focus=True,
-        memory=True,
-        suspects=True,
-        share_penalty=0.2,
-        contested_weight=20.0,
-    )
+    ppo: PpoConfig = PpoConfig(learning_rate=3e-4, final_learning_rate=None)

@@ -66,26 +66,14 @@ def plain_loss(
     surrogate = torch.minimum(ratio * advantages, ratio.clamp(0.8, 1.2) * advantages)
     value = 0.5 * ((net.critic(inputs).squeeze(1) - targets) ** 2).mean()
     entropy = -(log_all.exp() * log_all).sum(dim=1).mean()
-    shares, hinges, imitations = [], [], []
-    top, held = rollout.top.ravel(), rollout.held_hosts.ravel()
+    hinges = []
+    top = rollout.top.ravel()
     for i in range(len(actions)):
         probs = log_all[i].exp()
         bad = [a for a in FIXES if top[i] >= 0 and TYPE_OF_HOST[(a - 15) % 13] != top[i]]
         mass = probs[bad].sum()
-        fixes = probs[FIXES].sum()
-        shares.append(mass / fixes)
         hinges.append((mass - 0.05).clamp(min=0))
-        if rollout.num_held.ravel()[i] >= 2:
-            good = [132 + h for h in range(13) if held[i] >> h & 1 and TYPE_OF_HOST[h] == top[i]]
-            imitations.append(-torch.log(probs[good].sum() / fixes))
-    return (
-        -surrogate.mean()
-        + 0.5 * value
-        - 0.01 * entropy
-        + 0.3 * torch.stack(shares).mean()
-        + 0.7 * torch.stack(hinges).mean()
-        + 0.4 * torch.stack(imitations).mean()
-    )
+    return -surrogate.mean() + 0.5 * value - 0.01 * entropy + 0.7 * torch.stack(hinges).mean()
 
 
 def plain_advantages(net: ActorCritic, rollout: Rollout) -> tuple[torch.Tensor, torch.Tensor]:
@@ -106,7 +94,7 @@ def plain_advantages(net: ActorCritic, rollout: Rollout) -> tuple[torch.Tensor, 
 def test_loss_and_gradient_on_distinct_rows_are_those_on_all_rows(seed: int) -> None:
     rollout = fake_rollout(seed)
     net = make_network(seed)
-    config = PpoConfig(share_penalty=0.3, imitation=0.4)
+    config = PpoConfig(entropy=0.01)
     rows = in_double(build_rows(net, rollout, np.zeros_like(rollout.rewards), config))
     assert len(rows.actions) < rollout.actions.size / 3
     net.double()

@@ -1,7 +1,5 @@
 """What an order adds to the loss, against numbers computed by hand."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -9,9 +7,7 @@ from torch import Tensor
 
 from standing_orders.learn.order_losses import (
     compliance_loss,
-    imitation_loss,
     mask_violations,
-    share_loss,
     violation_mass,
 )
 
@@ -19,7 +15,6 @@ ENTERPRISE, USER = 1, 4
 TYPE_OF_HOST = [0, 1, 1, 1, 3, 3, 3, 2, 4, 4, 4, 4, 4]
 REMOVE_ENTERPRISE0, RESTORE_ENTERPRISE0, REMOVE_USER1, RESTORE_USER1 = 16, 133, 24, 141
 ANALYSE_USER1 = 11
-ONE = torch.ones(1)
 
 
 def log_probs_of(probs: dict[int, float]) -> Tensor:  # (1, 145)
@@ -57,7 +52,7 @@ def test_the_mask_takes_the_small_integers_of_a_rollout() -> None:
     assert not wide[1].any()
 
 
-# -------------------------------------------------------------- violation mass, hinge and share
+# --------------------------------------------------------------------- violation mass and hinge
 PROBS = {REMOVE_ENTERPRISE0: 0.05, RESTORE_ENTERPRISE0: 0.15, RESTORE_USER1: 0.2,
          ANALYSE_USER1: 0.3}  # fmt: skip
 
@@ -92,71 +87,3 @@ def test_the_compliance_loss_really_has_a_gradient() -> None:
     # d mass / d logit = p (1 - mass) of a violation, -p mass of anything else.
     assert float(logits.grad[0, RESTORE_ENTERPRISE0]) == pytest.approx(0.15 * 0.8)
     assert float(logits.grad[0, RESTORE_USER1]) == pytest.approx(-0.2 * 0.2)
-
-
-def test_the_share_loss_is_the_share_of_the_fixes_that_are_violations() -> None:
-    log_probs = torch.cat([log_probs_of(PROBS), log_probs_of(PROBS)])
-    loss = share_loss(log_probs, torch.tensor([USER, -1]), tensor(1.0, 3.0))
-    assert float(loss) == pytest.approx((0.2 / 0.4) / 4)
-
-
-def test_the_share_loss_counts_a_row_as_often_as_it_is_emphasised() -> None:
-    log_probs = torch.cat([log_probs_of(PROBS), log_probs_of({RESTORE_ENTERPRISE0: 0.5})])
-    top, weights = torch.tensor([USER, USER]), tensor(3.0, 1.0)
-    loss = share_loss(log_probs, top, weights, tensor(1.0, 20.0))
-    assert float(loss) == pytest.approx((3 * 0.5 + 20 * 1.0) / 4)
-
-
-def test_the_share_loss_does_not_fall_when_all_fixes_get_less_likely_alike() -> None:
-    top = torch.tensor([USER])
-    often = share_loss(log_probs_of(PROBS), top, ONE)
-    rarely = share_loss(log_probs_of({a: p / 1000 for a, p in PROBS.items()}), top, ONE)
-    assert float(rarely) == pytest.approx(float(often), rel=1e-3)
-    mass = [violation_mass(log_probs_of(p), top) for p in (PROBS, {16: 0.0002})]
-    assert float(mass[1]) < float(mass[0])
-    logits = log_probs_of(PROBS).requires_grad_()
-    share_loss(torch.log_softmax(logits, dim=1), top, ONE.double()).backward()
-    assert logits.grad is not None
-    fixes = [*range(15, 28), *range(132, 145)]
-    assert float(logits.grad[0, fixes].sum()) == pytest.approx(0.0, abs=1e-6)
-    assert float(logits.grad[0, RESTORE_ENTERPRISE0]) > 0 > float(logits.grad[0, RESTORE_USER1])
-
-
-# ---------------------------------------------------------------------------------- imitation
-def held(*hosts: int) -> Tensor:  # (1, 13)
-    row = torch.zeros((1, 13), dtype=torch.float64)
-    row[0, list(hosts)] = 1
-    return row
-
-
-def test_imitation_wants_the_fixes_to_be_restores_of_held_hosts_of_the_top_type() -> None:
-    probs = {RESTORE_USER1: 0.1, 142: 0.06, REMOVE_USER1: 0.2, RESTORE_ENTERPRISE0: 0.04, 143: 0.1}
-    fixes = sum(probs.values())
-    # User1 and User2 are held, User3 (143) is clean; Enterprise0 is held but ranked lower.
-    loss = imitation_loss(log_probs_of(probs), torch.tensor([USER]), held(9, 10, 1), tensor(1.0))
-    assert float(loss) == pytest.approx(-math.log(0.16 / fixes), abs=1e-6)
-
-
-def test_imitation_is_the_mean_over_the_chosen_rows_only() -> None:
-    probs = {RESTORE_USER1: 0.1, RESTORE_ENTERPRISE0: 0.3}
-    log_probs = torch.cat([log_probs_of(probs)] * 3)
-    loss = imitation_loss(
-        log_probs, torch.tensor([USER, ENTERPRISE, USER]), torch.cat([held(9, 1)] * 3),
-        tensor(3.0, 1.0, 0.0),
-    )  # fmt: skip
-    wanted = (3 * -math.log(0.25) + -math.log(0.75)) / 4
-    assert float(loss) == pytest.approx(wanted, abs=1e-6)
-
-
-def test_without_contested_rows_imitation_costs_nothing() -> None:
-    loss = imitation_loss(log_probs_of(PROBS), torch.tensor([USER]), held(9), tensor(0.0))
-    assert float(loss) == 0
-
-
-def test_imitation_does_not_care_how_often_the_policy_fixes() -> None:
-    top, hosts = torch.tensor([USER]), held(9, 1)
-    often = imitation_loss(log_probs_of(PROBS), top, hosts, tensor(1.0))
-    rarely = imitation_loss(
-        log_probs_of({a: p / 1000 for a, p in PROBS.items()}), top, hosts, tensor(1.0)
-    )
-    assert float(rarely) == pytest.approx(float(often), abs=1e-3)

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 import torch
 
+from standing_orders.cage2.actions import HOST_OF_ACTION
+from standing_orders.cage2.scenario import UNIT_TYPE_OF_HOST
 from standing_orders.config import PpoConfig
 from standing_orders.errors import NumericsError
 from standing_orders.learn import update as update_module
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.rollout import Rollout
 from standing_orders.learn.update import LossTerms, Rows, build_rows, total_loss, update
+from standing_orders.rules.compliance import VIOLATION
 
 Make = Callable[..., Any]
 CONFIG = PpoConfig()
@@ -135,56 +138,53 @@ def test_the_loss_is_the_sum_of_its_parts_with_their_coefficients(
 ) -> None:
     net = network()
     rows = rows_of(net, rollout(net))
-    config = PpoConfig(value=0.7, entropy=0.02, share_penalty=0.3, imitation=0.4)
+    config = PpoConfig(value=0.7, entropy=0.02)
     arguments = (net, rows, config, LossTerms(1e-3, 1, 0.9))
     loss, parts = total_loss(*arguments)[0], parts_of(*arguments)
     wanted = parts["policy_loss"] + 0.7 * parts["value_loss"] - 0.02 * parts["entropy"]
-    wanted += (
-        0.3 * parts["share_loss"] + 0.4 * parts["imitation_loss"] + 0.9 * parts["compliance_loss"]
-    )
+    wanted += 0.9 * parts["compliance_loss"]
     assert float(loss.detach()) == pytest.approx(wanted, rel=1e-5)
-    assert min(parts["share_loss"], parts["imitation_loss"], parts["compliance_loss"]) > 0
+    assert parts["compliance_loss"] > 0
 
 
-def test_contested_rows_weigh_more_in_the_share_and_no_others(network: Make, rollout: Make) -> None:
-    net = network()
-    rows = rows_of(net, rollout(net))
-    assert 0 < float(rows.is_contested.mean()) < 1
-    for is_contested in (0.0, 1.0):
-        chosen = replace(rows, is_contested=torch.full_like(rows.weights, is_contested))
-        plain, heavy = (
-            parts_of(net, chosen, PpoConfig(share_penalty=1.0, contested_weight=weight), TERMS)
-            for weight in (1.0, 20.0)
-        )
-        times = 20 if is_contested else 1
-        assert heavy == pytest.approx(plain | {"share_loss": times * plain["share_loss"]}, rel=1e-5)
-
-
-def test_the_further_terms_are_off_by_default(network: Make, rollout: Make) -> None:
+def test_the_compliance_loss_is_off_by_default(network: Make, rollout: Make) -> None:
     net = network()
     parts = parts_of(net, rows_of(net, rollout(net)), CONFIG, TERMS)
-    assert parts["share_loss"] == parts["imitation_loss"] == parts["compliance_loss"] == 0
+    assert parts["compliance_loss"] == 0
 
 
-@pytest.mark.parametrize(
-    ("config", "coefficient"),
-    [(PpoConfig(share_penalty=1.0), 0.0), (PpoConfig(imitation=1.0), 0.0), (PpoConfig(), 1.0)],
-)
-def test_each_further_term_alone_makes_violations_less_likely(
-    network: Make, rollout: Make, config: PpoConfig, coefficient: float
+def test_the_compliance_loss_alone_makes_violations_less_likely(
+    network: Make, rollout: Make
 ) -> None:
     net = network()
     rows = rows_of(net, rollout(net))
     nothing = torch.zeros_like(rows.advantages_up)
     rows = replace(rows, advantages_up=nothing, advantages_down=nothing)
-    config = config.model_copy(update={"entropy": 0.0, "value": 0.0})
-    terms = LossTerms(3e-3, 20, coefficient)
-    name = "compliance_loss"
-    if config.share_penalty or config.imitation:
-        name = "share_loss" if config.share_penalty else "imitation_loss"
-    before = parts_of(net, rows, config, terms)[name]
+    config = PpoConfig(entropy=0.0, value=0.0)
+    terms = LossTerms(3e-3, 20, 1.0)
+    before = parts_of(net, rows, config, terms)["compliance_loss"]
     update(net, adam(net), rows, config, terms, seed=0)
-    assert parts_of(net, rows, config, terms)[name] < 0.8 * before
+    assert parts_of(net, rows, config, terms)["compliance_loss"] < 0.8 * before
+
+
+def test_unlawful_fixes_stay_without_probability_whatever_is_learned(
+    network: Make, rollout: Make
+) -> None:
+    net = network(has_belief=True, certainty=0.95)
+    played = rollout(net, num_envs=40)
+    rows = rows_of(net, played)
+    place = net.layout.blocks["lawful"]
+    assert 0 < float(rows.inputs[:, place].mean()) < 1
+    assert (played.verdicts[1:] != VIOLATION).mean() > 0.99
+    figures = parts_of(net, rows, CONFIG, TERMS)
+    assert figures["approx_kl"] == pytest.approx(0.0, abs=1e-7)
+    update(net, adam(net), rows, CONFIG, LossTerms(1e-2, 5, 0.0), seed=0)
+    again = rollout(net, num_envs=40, seed=9)
+    is_fix = np.isin(again.actions, [*range(15, 28), *range(132, 145)])
+    kinds = UNIT_TYPE_OF_HOST[HOST_OF_ACTION[again.actions[is_fix]]]
+    assert is_fix.any()
+    lawful = again.inputs[:-1, :, place][is_fix]
+    assert (lawful[np.arange(len(kinds)), kinds] == 1).all()
 
 
 # --------------------------------------------------------------------------------- the update

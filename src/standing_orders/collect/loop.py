@@ -75,7 +75,7 @@ class Actor(Protocol):
         """Module to import, once for all workers of a machine, before such actors are made."""
         ...
 
-    def begin(self, plan: Plan) -> Defenders:
+    def begin(self, plan: Plan, game: SimConfig) -> Defenders:
         """The defenders of the episodes of a plan, before the first step."""
         ...
 
@@ -118,7 +118,7 @@ def play_episodes(game: Game, actor: Actor, plan: Plan, timing: Timing) -> Rollo
     """
     steps = plan.steps
     rollout = empty_rollout(steps, plan.num_episodes, actor.input_size)
-    defenders = actor.begin(plan)
+    defenders = actor.begin(plan, game.config)
     clock = perf_counter()
     observations = game.reset(plan.seeds, reds=plan.reds)
     clock = _note(timing, "environment", clock)

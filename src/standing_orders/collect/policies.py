@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.cage2.policy import Policy
+from standing_orders.cage2.policy import Policy, in_game
 from standing_orders.cage2.scenario import OBSERVATION_SIZE
 from standing_orders.collect.loop import Weights
 from standing_orders.collect.plan import Plan
+from standing_orders.config import SimConfig
 
 
 class PolicyActor:
@@ -27,10 +28,11 @@ class PolicyActor:
         self.preload = preload
         self._make = make
 
-    def begin(self, plan: Plan) -> "PolicyDefenders":
+    def begin(self, plan: Plan, game: SimConfig) -> "PolicyDefenders":
         """The defenders of the episodes of a plan, before the first step."""
-        self.policy.reset(plan.policy_seeds)
-        return PolicyDefenders(self.policy)
+        policy = in_game(self.policy, game)
+        policy.reset(plan.policy_seeds)
+        return PolicyDefenders(policy)
 
     def recipe(self) -> "PolicyRecipe":
         """What makes such an actor elsewhere."""

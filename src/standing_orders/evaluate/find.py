@@ -5,7 +5,7 @@ from pathlib import Path
 from standing_orders.cage2.defenders import NAMES, ScriptedDefender
 from standing_orders.cage2.own import is_own, load_policy
 from standing_orders.cage2.policy import Policy
-from standing_orders.config import ANY_ORDER, NO_ORDER, TrainConfig
+from standing_orders.config import ANY_ORDER, NO_ORDER, GameConfig, SimConfig, TrainConfig
 from standing_orders.errors import ConfigError
 from standing_orders.rules.orders import NUM_ORDERS, Order
 from standing_orders.runs.folder import is_run
@@ -47,8 +47,13 @@ def find_policy(name: str, *, order: str | None = None, is_greedy: bool = False)
     from standing_orders.learn.run import load_network  # noqa: PLC0415
 
     network, config = load_network(path / _BEST if is_run(path / _BEST) else path)
-    shown = f"{path.name} ({'greedy' if is_greedy else 'sampled'})"
-    return LearnedDefender(network, name=shown, orders=_orders(order, config), is_greedy=is_greedy)
+    return LearnedDefender(
+        network,
+        name=f"{path.name} ({'greedy' if is_greedy else 'sampled'})",
+        game=SimConfig(**config.part(GameConfig).model_dump()),
+        orders=_orders(order, config),
+        is_greedy=is_greedy,
+    )
 
 
 def _own_policy(name: str) -> Policy:

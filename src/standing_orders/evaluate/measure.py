@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.cage2.batch import Cage2Batch
-from standing_orders.cage2.policy import Policy
+from standing_orders.cage2.policy import Policy, in_game
 from standing_orders.cage2.reward import TENTHS_PER_POINT
-from standing_orders.config import GateConfig
+from standing_orders.config import GameConfig, GateConfig
 from standing_orders.rules.compliance import (
     NUM_TALLIES,
     OrderCompliance,
-    count_episodes,
+    count_with_late,
     judge_all,
     look_all,
     ratio_of_tallies,
@@ -89,6 +89,7 @@ def measure(
     *,
     order: int,
     gate: GateConfig,
+    late: MakeBatch | None = None,
     count_foothold: bool = False,
 ) -> Measured:
     """Return, compliance and the gate's judgement of one policy and one order.
@@ -99,23 +100,38 @@ def measure(
         seeds: one fresh episode for each.
         order: what it is judged by.
         gate: what passing takes.
+        late: the same game begun late: every second episode is played there and counts for
+            contested compliance alone; see `late_start`.
         count_foothold: see `AlignmentConfig`.
     """
-    played = play(policy, make_batch, seeds, judged_by=[order], count_foothold=count_foothold)
-    return summarise_episodes(played, gate)
+    first, second = (seeds, None) if late is None else (seeds[::2], seeds[1::2])
+    how: dict[str, Any] = {"judged_by": [order], "count_foothold": count_foothold}
+    played = play(policy, make_batch, first, **how)
+    if late is None or second is None or not len(second):
+        return summarise_episodes(played, gate)
+    return summarise_episodes(played, gate, play(policy, late, second, **how))
 
 
-def summarise_episodes(played: Episodes, gate: GateConfig) -> Measured:
+def late_start(game: GameConfig, gate: GateConfig) -> int:
+    """Head start of the episodes that show contested compliance; 0: the game itself does."""
+    return 0 if gate.kind == "strict" or game.head_start else gate.contested_starts
+
+
+def summarise_episodes(
+    played: Episodes, gate: GateConfig, late: Episodes | None = None
+) -> Measured:
     """The figures of episodes, by their first judge and up to their last horizon."""
     tallies = played.tallies[0]
+    late_tallies = None if late is None else late.tallies[0]
+    both = tallies if late_tallies is None else np.concatenate([tallies, late_tallies])
     returns = played.returns[:, -1] / TENTHS_PER_POINT
     return Measured(
         mean_return=float(returns.mean()),
         std_error=standard_error(returns, played.reds),
-        kept=count_episodes(tallies),
+        kept=count_with_late(tallies, late_tallies),
         strict=pooled_ratio(*ratio_of_tallies(tallies, is_contested=False)),
-        contested=pooled_ratio(*ratio_of_tallies(tallies, is_contested=True)),
-        gate=judge_gate(tallies, gate),
+        contested=pooled_ratio(*ratio_of_tallies(both, is_contested=True)),
+        gate=judge_gate(tallies, gate, late_tallies),
     )
 
 
@@ -147,6 +163,7 @@ def play(
     for start in range(0, len(seeds), MAX_BATCH):
         part = slice(start, start + MAX_BATCH)
         batch = make_batch(len(seeds[part]))
+        policy = in_game(policy, batch.config)
         policy.reset(policy_seeds[part])
         batch.reset(seeds[part])
         noted = (batch.config.horizon,) if horizons is None else horizons

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.policy import Policy
 from standing_orders.config import GateConfig, SimConfig
-from standing_orders.evaluate.measure import Measured, play, summarise_episodes
+from standing_orders.evaluate.measure import Measured, late_start, play, summarise_episodes
 from standing_orders.rules.compliance import OrderCompliance, ratio_of_tallies
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import child_seed, environment_seeds
@@ -84,19 +87,25 @@ def measure_obedience(
         policy: it sees observations and the order only.
         config: the game.
         orders: which orders, by index.
-        num_episodes: fresh episodes for each.
+        num_episodes: fresh episodes for each; every second one starts late if the gate says so.
         seed: root seed; every order meets the same attacks.
         gate: what passing takes; the default gate if left out.
     """
+    gate = gate or GateConfig()
     seeds = environment_seeds(child_seed(seed, "obedience", config.red), num_episodes)
+    late = late_start(config, gate)
+    games = [config, config.model_copy(update={"head_start": late})] if late else [config]
     results = []
     for order in map(Order, orders):
         judges = [order.index, order.backwards().index]
-        played = play(
-            policy.told(order.index), lambda count: Cage2Batch(count, config), seeds,
-            judged_by=judges,
-        )  # fmt: skip
-        swapped = pooled_ratio(*ratio_of_tallies(played.tallies[1], is_contested=True))
-        measured = summarise_episodes(played, gate or GateConfig())
-        results.append(Obedience(order, measured, swapped))
+        played = [
+            play(
+                policy.told(order.index), partial(Cage2Batch, config=game), seeds[i :: len(games)],
+                judged_by=judges,
+            )
+            for i, game in enumerate(games)
+        ]  # fmt: skip
+        swapped = np.concatenate([one.tallies[1] for one in played])
+        ratio = pooled_ratio(*ratio_of_tallies(swapped, is_contested=True))
+        results.append(Obedience(order, summarise_episodes(played[0], gate, *played[1:]), ratio))
     return results

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from standing_orders.collect.loop import Weights
 from standing_orders.collect.plan import Plan
+from standing_orders.config import SimConfig
 from standing_orders.learn.inputs import InputEncoder, InputLayout
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.order_losses import mask_violations
@@ -36,14 +37,14 @@ class NetworkActor:
         """Number of inputs of a choice."""
         return self._network.layout.size
 
-    def begin(self, plan: Plan) -> "NetworkDefenders":
+    def begin(self, plan: Plan, game: SimConfig) -> "NetworkDefenders":
         """The defenders of the episodes of a plan, before the first step."""
         num_rows = plan.num_episodes
         if num_rows < plan.whole:
             network = self._network
             least = least_rows(network.layout, network.hidden, network.activation, plan.whole)
             num_rows = max(num_rows, least)
-        return NetworkDefenders(self._network, plan, num_rows)
+        return NetworkDefenders(self._network, plan, game, num_rows)
 
     def recipe(self) -> Callable[[], "NetworkActor"]:
         """What makes such an actor elsewhere; its weights follow."""
@@ -72,14 +73,15 @@ class NetworkDefenders:
     Args:
         network: whose actor plays.
         plan: the episodes.
+        game: that is played.
         num_rows: rows that the network is given at once, at least one for each episode; see
             `least_rows`.
     """
 
-    def __init__(self, network: ActorCritic, plan: Plan, num_rows: int) -> None:
+    def __init__(self, network: ActorCritic, plan: Plan, game: SimConfig, num_rows: int) -> None:
         self._network = network
         self._plan = plan
-        self._encoder = InputEncoder(network.layout, plan.orders)
+        self._encoder = InputEncoder(network.layout, plan.orders, game)
         self._padded = np.zeros((num_rows, network.layout.size), dtype=np.int8)
 
     def see(self, observations: NDArray[np.int8], out: NDArray[np.int8]) -> None:

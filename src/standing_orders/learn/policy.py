@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from standing_orders.cage2.rng import BLUE_STREAM, philox
 from standing_orders.compiled import jit
+from standing_orders.config import SimConfig
 from standing_orders.learn.inputs import InputEncoder
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.sampling import sample_actions
@@ -27,6 +28,7 @@ class LearnedDefender:
     Args:
         network: trained.
         name: for tables.
+        game: that is played, for its belief; the standard one if left out.
         orders: what it is told, each 0 to 119: the environment with seed s gets number s modulo
             their count. None for a network that takes no order.
         is_greedy: take the likeliest action instead of drawing one.
@@ -39,25 +41,40 @@ class LearnedDefender:
         network: ActorCritic,
         *,
         name: str,
+        game: SimConfig | None = None,
         orders: Sequence[int] = (),
         is_greedy: bool = False,
         draws: Literal["own", "shared"] = "own",
     ) -> None:
         self.name = name
+        self.game = game or SimConfig()
         self.orders = tuple(orders)
         self._network = network
         self._is_greedy = is_greedy
         self._draws = draws
-        self.reset(np.zeros(0, dtype=np.uint64))
 
     def told(self, order: int) -> "LearnedDefender":
         """The same policy, told this order in every episode and measured as in training."""
         return LearnedDefender(
             self._network,
             name=self.name,
+            game=self.game,
             orders=[order],
             is_greedy=self._is_greedy,
             draws="shared",
+        )
+
+    def in_game(self, config: SimConfig) -> "LearnedDefender":
+        """The same policy in another game."""
+        if config == self.game:
+            return self
+        return LearnedDefender(
+            self._network,
+            name=self.name,
+            game=config,
+            orders=self.orders,
+            is_greedy=self._is_greedy,
+            draws=self._draws,
         )
 
     def reset(self, seeds: NDArray[np.uint64]) -> None:
@@ -67,7 +84,7 @@ class LearnedDefender:
         self._turn = 0
         choice = np.array(self.orders or (0,), dtype=np.int64)
         told = choice[(seeds % np.uint64(len(choice))).astype(np.int64)]
-        self._encoder = InputEncoder(self._network.layout, told)
+        self._encoder = InputEncoder(self._network.layout, told, self.game)
         self._inputs = np.zeros((count, self._network.layout.size), dtype=np.int8)
         self._uniforms = np.zeros(count)
         self._stream = np.random.Generator(np.random.Philox(int(seeds[0]) if count else 0))

@@ -47,8 +47,6 @@ TENSORBOARD_TAGS = {
     "losses/approx_kl": "loss.approx_kl",
     "losses/clipfrac": "loss.clipfrac",
     "losses/explained_variance": "loss.explained_variance",
-    "losses/share": "loss.share_loss",
-    "losses/imitation": "loss.imitation_loss",
     "losses/compliance": "loss.compliance_loss",
 }
 

@@ -207,8 +207,6 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
 def _check_order_terms(config: TrainConfig) -> None:
     """Without an order nothing can be a violation."""
     terms = {
-        "ppo.share_penalty": config.ppo.share_penalty,
-        "ppo.imitation": config.ppo.imitation,
         "schedules.compliance_loss": config.schedules.compliance_loss,
         "schedules.soft_mask": config.schedules.soft_mask,
     }

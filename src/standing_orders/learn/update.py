@@ -8,18 +8,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from standing_orders.cage2.scenario import NUM_HOSTS
 from standing_orders.config import PpoConfig
 from standing_orders.learn import ppo
 from standing_orders.learn.advantages import generalised_advantages, monte_carlo_advantages
 from standing_orders.learn.distinct import find_distinct
 from standing_orders.learn.networks import ActorCritic
-from standing_orders.learn.order_losses import (
-    compliance_loss,
-    imitation_loss,
-    mask_violations,
-    share_loss,
-)
+from standing_orders.learn.order_losses import compliance_loss, mask_violations
 from standing_orders.learn.ppo import entropy, explained_variance, surrogate_loss, value_loss
 from standing_orders.learn.rollout import Rollout
 
@@ -36,8 +30,6 @@ class Rows:
     targets: Tensor  # (rows,): mean value target
     weights: Tensor  # (rows,): number of equal rows
     top_type: Tensor  # (rows,): highest-ranked held type in the true state, -1 none
-    held_hosts: Tensor  # (rows, 13): 1 where red holds the host
-    is_contested: Tensor  # (rows,): two or more types held
     explained_variance: float | None = None  # by the critic, of all original rows
 
     def take(self, items: Tensor) -> "Rows":  # (n,)
@@ -53,8 +45,6 @@ class UpdateStats(ppo.UpdateStats):
     """What an update did, with the further terms of the loss."""
 
     num_rows: int  # distinct rows
-    share_loss: float
-    imitation_loss: float
     compliance_loss: float
 
 
@@ -82,10 +72,7 @@ def build_rows(
     flat = rollout.inputs[:-1].reshape(steps * num_envs, size)
     actions = rollout.actions.ravel()
     top = rollout.top.ravel().astype(np.int64)
-    is_contested = (rollout.num_held.ravel() >= 2).astype(np.int64)
-    held_hosts = rollout.held_hosts.ravel().astype(np.int64)
-    extra = actions | held_hosts << 8 | (top + 1) << 24 | is_contested << 28
-    distinct = find_distinct(flat, extra)
+    distinct = find_distinct(flat, actions | (top + 1) << 8)
     values = _values(network, rollout.inputs)
     advantages, targets = _advantages(values, rollout, bonus, config)
     inputs = network.prepare(flat[distinct.first])
@@ -93,7 +80,6 @@ def build_rows(
     top_type = torch.from_numpy(top[distinct.first])
     with torch.no_grad():
         log_probs = _log_probs(network, inputs, top_type, mask_factor)
-    hosts = held_hosts[distinct.first][:, None] >> np.arange(NUM_HOSTS) & 1
     return Rows(
         inputs=inputs,
         actions=chosen,
@@ -103,8 +89,6 @@ def build_rows(
         targets=_tensor(distinct.total(targets) / distinct.weight),
         weights=_tensor(distinct.weight),
         top_type=top_type,
-        held_hosts=_tensor(hosts),
-        is_contested=_tensor(is_contested[distinct.first]),
         explained_variance=explained_variance(values[:-1].ravel(), targets),
     )
 
@@ -198,15 +182,7 @@ def total_loss(
     value = value_loss(network.value(part.inputs), part.targets, part.weights)
     spread = entropy(log_probs_all, part.weights)
     loss = policy + config.value * value - config.entropy * spread
-    share = imitation = compliance = torch.zeros(())
-    if config.share_penalty:
-        emphasis = 1 + (config.contested_weight - 1) * part.is_contested
-        share = share_loss(log_probs_all, part.top_type, part.weights, emphasis)
-        loss = loss + config.share_penalty * share
-    if config.imitation:
-        chosen = part.weights * part.is_contested
-        imitation = imitation_loss(log_probs_all, part.top_type, part.held_hosts, chosen)
-        loss = loss + config.imitation * imitation
+    compliance = torch.zeros(())
     if terms.compliance:
         compliance = compliance_loss(
             log_probs_all, part.top_type, part.weights, target=terms.compliance_target
@@ -216,7 +192,7 @@ def total_loss(
         log_probs - part.old_log_probs, part.weights / part.weights.sum(), clip=config.clip
     )
     figures = {
-        "policy_loss": policy, "value_loss": value, "entropy": spread, "share_loss": share,
-        "imitation_loss": imitation, "compliance_loss": compliance,
+        "policy_loss": policy, "value_loss": value, "entropy": spread,
+        "compliance_loss": compliance,
     }  # fmt: skip
     return loss, figures | moved

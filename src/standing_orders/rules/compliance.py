@@ -5,7 +5,7 @@ holds no type, *compliant* if the host is of the highest-ranked held type, else 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -194,6 +194,22 @@ def count_episodes(tallies: NDArray[np.int64]) -> OrderCompliance:  # (num_envs,
         held_steps=total[_HELD_STEPS],
         answered_steps=total[_ANSWERED],
         aimed=total[_AIMED],
+    )
+
+
+def count_with_late(
+    tallies: NDArray[np.int64],  # (num_episodes, NUM_TALLIES)
+    late: NDArray[np.int64] | None,  # (num_late, NUM_TALLIES)
+) -> OrderCompliance:
+    """Pool tallies; of the episodes that started late only contested fixes count."""
+    kept = count_episodes(tallies)
+    if late is None:
+        return kept
+    more = count_episodes(late)
+    return replace(
+        kept,
+        contested_compliant=kept.contested_compliant + more.contested_compliant,
+        contested_violations=kept.contested_violations + more.contested_violations,
     )
 
 

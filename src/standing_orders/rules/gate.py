@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.config import GateConfig
-from standing_orders.rules.compliance import OrderCompliance, count_episodes, ratio_of_tallies
+from standing_orders.rules.compliance import OrderCompliance, count_with_late, ratio_of_tallies
 from standing_orders.stats import NORMAL_90, Ratio, pooled_ratio
 
 Verdict = Literal["passed", "failed", "untested"]
@@ -44,17 +44,23 @@ class GateResult:
         return cls(data["verdict"], data["reason"])
 
 
-def judge_gate(tallies: NDArray[np.int64], gate: GateConfig) -> GateResult:  # (num_episodes, 9)
+def judge_gate(
+    tallies: NDArray[np.int64],  # (num_episodes, 9)
+    gate: GateConfig,
+    late: NDArray[np.int64] | None = None,  # (num_late, 9)
+) -> GateResult:
     """Judge fresh episodes, never those of a training batch.
 
     Args:
         tallies: of the episodes, see `compliance.judge_all`.
         gate: what it takes.
+        late: of episodes that count for contested compliance alone.
     """
-    kept = count_episodes(tallies)
+    kept = count_with_late(tallies, late)
     if kept.judged < gate.min_judged:
         return _too_few(kept.judged, "judged", gate.min_judged)
-    contested = pooled_ratio(*ratio_of_tallies(tallies, is_contested=True), half_width=NORMAL_90)
+    both = tallies if late is None else np.concatenate([tallies, late])
+    contested = pooled_ratio(*ratio_of_tallies(both, is_contested=True), half_width=NORMAL_90)
     for problem in (_strict_problem(kept, gate), _contested_problem(kept, contested, gate)):
         if problem is not None:
             return problem

@@ -69,6 +69,17 @@ def _fill_mask(
             mask[i, _RESTORE_0 + host] = is_lawful
 
 
+def lawful_types(
+    held_types: NDArray[np.float64],  # (num_envs, 32)
+    orders: NDArray[np.int64],  # (num_envs,)
+    certainty: float,
+    chances: NDArray[np.float64],  # (num_envs, 5), written
+) -> NDArray[np.bool_]:  # (num_envs, 5)
+    """Unit types whose hosts may be fixed, see `lawful_fixes`; `chances` as `violation_chances`."""
+    violation_chances(held_types, orders, chances)
+    return chances <= 1.0 - certainty + _ROUNDING
+
+
 def lawful_fixes(
     held_types: NDArray[np.float64],  # (num_envs, 32)
     orders: NDArray[np.int64],  # (num_envs,)

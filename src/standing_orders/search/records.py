@@ -1,7 +1,8 @@
 """What a search writes down: one record for each event of its journal.
 
-In this order: `Base` (if the search trains a base policy), then for each `Round`, whose choices are
-made together, a `Result` for every choice, and at last `Final`.
+In this order: `Base` (if the search trains a base policy), `Prior` (if that is asked about every
+order), then for each `Round`, whose choices are made together, a `Result` for every choice, and at
+last `Final`.
 """
 
 from dataclasses import asdict, dataclass
@@ -49,6 +50,39 @@ class Base:
     def from_json(cls, data: Json) -> "Base":
         """Read it back."""
         return cls(data["episodes"]["base"])
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What the base policy earns with each order."""
+
+    returns: tuple[float, ...]  # (120,)
+    std_errors: tuple[float, ...]  # (120,)
+    num_episodes: int  # in all
+    total_episodes: int
+
+    @property
+    def episodes(self) -> dict[str, int]:
+        """Episodes by what they were played for."""
+        return {"prior": self.num_episodes}
+
+    def to_json(self) -> Json:
+        """Plain data for the journal."""
+        return {
+            "event": "prior",
+            "returns": list(self.returns),
+            "std_errors": list(self.std_errors),
+            "episodes": self.episodes,
+            "total_episodes": self.total_episodes,
+        }
+
+    @classmethod
+    def from_json(cls, data: Json) -> "Prior":
+        """Read it back."""
+        return cls(
+            tuple(data["returns"]), tuple(data["std_errors"]), data["episodes"]["prior"],
+            data["total_episodes"],
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -260,8 +294,10 @@ class Final:
         )
 
 
-Record = Base | Round | Result | Final
-_KINDS: dict[str, type[Record]] = {"base": Base, "round": Round, "result": Result, "final": Final}
+Record = Base | Prior | Round | Result | Final
+_KINDS: dict[str, type[Record]] = {
+    "base": Base, "prior": Prior, "round": Round, "result": Result, "final": Final,
+}  # fmt: skip
 
 
 def read_record(data: Json) -> Record:

@@ -14,10 +14,10 @@ import numpy as np
 from standing_orders.config import SearchConfig
 from standing_orders.errors import CheckpointError, ConfigError
 from standing_orders.evaluate.measure import fresh_seeds
-from standing_orders.learn.build import measure_network
+from standing_orders.learn.build import ask_network, measure_network
 from standing_orders.learn.run import load_network, start_from
 from standing_orders.learn.trainer import Trainer
-from standing_orders.rules.orders import Order
+from standing_orders.rules.orders import NUM_ORDERS, Order
 from standing_orders.runs.folder import RunFolder
 from standing_orders.runs.journal import Journal
 from standing_orders.search import budget
@@ -28,6 +28,7 @@ from standing_orders.search.records import (
     Base,
     Choice,
     Final,
+    Prior,
     Record,
     Result,
     Round,
@@ -142,6 +143,7 @@ class _Search:
             self._mirrors = stack.enter_context(closing(mirrors))
             self._watch(self._state, None)
             self._train_base()
+            self._ask_base()
             while self._state.final is None:
                 if not self._state.pending and not self._choose_round():
                     self._finish()
@@ -163,8 +165,25 @@ class _Search:
             return
         self._record(Base(self._store.train_base(self._update)))
 
+    def _ask_base(self) -> None:
+        """See what the base policy earns with each order: the same attacks for all."""
+        each = budget.for_prior(self._config, is_base_given=self._is_base_given)
+        if not each or self._state.prior is not None:
+            return
+        network, config = load_network(self._store.base_path)
+        seeds = fresh_seeds(child_seed(self._config.seed, "prior"), each)
+        asked = [ask_network(network, config, order, seeds) for order in range(NUM_ORDERS)]
+        returns, errors = zip(*asked, strict=True)
+        played = NUM_ORDERS * each
+        self._record(Prior(returns, errors, played, self._state.used + played))
+
     def _choose_round(self) -> bool:
-        """Choose the orders to visit together; False if too few episodes are left for any."""
+        """Choose the orders to visit together; False if no visit is worth it or affordable."""
+        if self._state.is_settled:
+            self._report(
+                "no order that is left is likely to be better: the search ends before its budget"
+            )
+            return False
         reserve = budget.final_reserve(self._config, is_base_given=self._is_base_given)
         free = self._config.budget - self._state.used - reserve
         choices: list[Choice] = []
@@ -250,6 +269,9 @@ class _Search:
         best = self._state.ranking()[0]
         path = self._store.export_best(best.policy)
         num_episodes = self._config.budget - self._state.used
+        if self._state.is_settled:
+            reserve = budget.final_reserve(self._config, is_base_given=self._is_base_given)
+            num_episodes = min(num_episodes, reserve)
         measured = None
         if num_episodes > 0:
             seeds = fresh_seeds(child_seed(self._config.seed, "final"), num_episodes)

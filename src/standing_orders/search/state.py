@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from standing_orders.config import KernelName, SearchConfig
 from standing_orders.rules.orders import Order
 from standing_orders.search.acquisition import Situation
-from standing_orders.search.records import Base, Choice, Final, Record, Result, Round
+from standing_orders.search.records import Base, Choice, Final, Prior, Record, Result, Round
 from standing_orders.search.surrogate import (
     Belief,
     Observation,
@@ -21,11 +21,19 @@ from standing_orders.search.surrogate import (
 )
 from standing_orders.seeding import child_seed
 
+_NUM_LANDSCAPES = 2_000  # drawn to see whether a further visit is worth it
+
 
 @lru_cache(maxsize=4)
-def _fit(observations: tuple[Observation, ...], kernel: KernelName, seed: int) -> Belief:
+def _fit(
+    observations: tuple[Observation, ...],
+    prior: tuple[float, ...] | None,
+    kernel: KernelName,
+    seed: int,
+) -> Belief:
     """States between two results believe the same."""
-    return fit_surrogate(observations, kernel=kernel, seed=seed).belief
+    mean = None if prior is None else np.array(prior)
+    return fit_surrogate(observations, kernel=kernel, seed=seed, prior=mean).belief
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,11 @@ class SearchState:
         """Whether the base policy has been trained here."""
         return any(isinstance(record, Base) for record in self.records)
 
+    @property
+    def prior(self) -> Prior | None:
+        """What the base policy earns with each order, if it was asked."""
+        return next((record for record in self.records if isinstance(record, Prior)), None)
+
     @cached_property
     def results(self) -> list[Result]:
         """What came of each finished visit."""
@@ -99,7 +112,29 @@ class SearchState:
             if one.observed is not None
         )
         seed = child_seed(self.config.seed, "fit", len(self.results))
-        return _fit(observations, self.config.kernel, seed)
+        prior = None if self.prior is None else self.prior.returns
+        return _fit(observations, prior, self.config.kernel, seed)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether an order that is not visited yet is hardly ever better than the best one."""
+        visited = [one.order.index for one in self.results if one.has_passed]
+        config = self.config
+        if self.prior is None or not config.stop_chance or len(self.results) < config.spread:
+            return False
+        if not visited:
+            return False
+        drawn = self.belief.sample(
+            np.random.default_rng(child_seed(config.seed, "settled", len(self.results))),
+            _NUM_LANDSCAPES,
+        )
+        best = max(visited, key=lambda order: float(self.belief.mean[order]))
+        margin = config.stop_margin * abs(float(self.belief.mean[best]))
+        others = np.delete(drawn, visited, axis=1)
+        if not others.shape[1]:
+            return True
+        is_better = others.max(axis=1) > drawn[:, best] + margin
+        return bool(is_better.mean() < config.stop_chance)
 
     @cached_property
     def pass_chance(self) -> NDArray[np.float64]:  # (120,)

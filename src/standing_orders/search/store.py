@@ -159,7 +159,6 @@ def base_config(config: SearchConfig) -> TrainConfig:
         "final_learning_rate": config.base.final_learning_rate,
     }
     if config.base.order == "none":  # terms that need an order
-        values["ppo"] |= {"share_penalty": 0.0, "imitation": 0.0}
         values["schedules"] |= {"soft_mask": False, "compliance_loss": 0.0}
     return TrainConfig(
         **values,

@@ -56,6 +56,7 @@ OWN_BOUNDS = (1e-4, 1.0)
 NUGGET = 1e-6
 MIN_ORDERS_TO_FIT = 4  # fewer distinct orders say nothing about the kernel
 _NUM_RESTARTS = 1
+_UNKNOWN_SHARE = 0.1  # of the spread of a prior: how far a first visit may be from it
 # Of the chance to pass.
 PASS_PRIOR = 0.8
 PASS_LENGTH = 1.5  # correlation 0.80 at distance 1, 0.11 at distance 10
@@ -148,6 +149,7 @@ def fit_surrogate(
     kernel: KernelName = "mallows",
     seed: int = 0,
     hyperparameters: Hyperparameters | None = None,
+    prior: NDArray[np.float64] | None = None,  # (120,)
 ) -> Surrogate:
     """Fit a Gaussian process to all observations, repeated ones included.
 
@@ -160,6 +162,8 @@ def fit_surrogate(
         kernel: what near means, `mallows` (Kendall) or `footrule`.
         seed: of the restart.
         hyperparameters: take these instead of fitting; a search need not refit at every step.
+        prior: mean of the process before any observation; the same for every order if left out.
+            The process then describes what visits add to it.
 
     Raises:
         ConfigError: an observation is not acceptable.
@@ -174,9 +178,12 @@ def fit_surrogate(
     for one in observations:
         _check_observation(one)
     orders = [one.order for one in observations]
-    values = np.array([one.value for one in observations])
+    prior = np.zeros(NUM_ORDERS) if prior is None else prior
+    values = np.array([one.value - prior[one.order] for one in observations])
     errors = np.array([one.std_error for one in observations])
     centre, scale = _standardisation(values, errors)
+    if not orders and prior.any():
+        scale = _UNKNOWN_SHARE * float(prior.std()) or 1.0
     is_fitted = hyperparameters is None and len(set(orders)) >= MIN_ORDERS_TO_FIT
     process = GaussianProcessRegressor(
         make_kernel(hyperparameters),
@@ -190,7 +197,7 @@ def fit_surrogate(
             _fit_quietly(process, features[orders], (values - centre) / scale)
         mean, covariance = process.predict(features, return_cov=True)
     belief = Belief(
-        mean=centre + scale * mean,
+        mean=prior + centre + scale * mean,
         covariance=scale**2 * covariance,
         noise=float(np.mean(errors**2)) if orders else 0.0,
     )
