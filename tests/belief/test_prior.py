@@ -12,6 +12,12 @@ from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.config import SimConfig
 from tests.belief.games import bits
 
+
+@pytest.fixture(autouse=True)
+def _forget() -> None:
+    make_prior.cache_clear()
+
+
 LATE = SimConfig(red="meander", head_start=7, red_tempo=2)
 
 
@@ -56,9 +62,11 @@ def test_a_long_prior_is_kept_and_read_back(
     first = make_prior(LATE, ("meander",))
     (path,) = (tmp_path / "cache").iterdir()
     monkeypatch.setattr(priors, "_play_head_start", None)
+    make_prior.cache_clear()
     again = make_prior(LATE, ("meander",))
     for one, other in zip(first, again, strict=True):
         assert np.array_equal(one, other)
+    make_prior.cache_clear()
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)

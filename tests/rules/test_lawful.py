@@ -13,13 +13,13 @@ from standing_orders.config import SimConfig
 from standing_orders.errors import ConfigError
 from standing_orders.rules.compliance import (
     NUM_TALLIES,
-    Counts,
+    OrderCompliance,
     count_episodes,
     judge_all,
     look_all,
 )
 from standing_orders.rules.lawful import LawfulPolicy, lawful_fixes
-from standing_orders.rules.orders import ORDERS, parse_order
+from standing_orders.rules.orders import ORDERS, Order
 
 FIXES = [*range(15, 28), *range(132, 145)]
 LATE = SimConfig(red="b_line", head_start=20)
@@ -89,7 +89,7 @@ def test_an_order_that_is_none_is_refused() -> None:
         LawfulPolicy(ScriptedDefender("sleep"), 120, LATE)
 
 
-def obedience(policy: Policy, order: int, num_envs: int = 60) -> Counts:
+def obedience(policy: Policy, order: int, num_envs: int = 60) -> OrderCompliance:
     batch = Cage2Batch(num_envs, LATE)
     observations = batch.reset(seed=90)
     policy.reset(np.arange(num_envs, dtype=np.uint64))
@@ -107,9 +107,9 @@ def obedience(policy: Policy, order: int, num_envs: int = 60) -> Counts:
 
 
 @pytest.mark.parametrize("defender", ["useful-random", "react_restore"])
-@pytest.mark.parametrize("order", ["reverse", "user_priority"])
+@pytest.mark.parametrize("order", ["least_critical_first", "user_priority"])
 def test_any_defender_keeps_its_order(defender: str, order: str) -> None:
-    index = parse_order(order)
+    index = Order.parse(order).index
     free = obedience(ScriptedDefender(defender), index)
     policy = LawfulPolicy(ScriptedDefender(defender), index, LATE)
     counts = obedience(policy, index)

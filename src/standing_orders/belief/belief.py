@@ -127,6 +127,11 @@ class Belief:
         """States that are carried for each environment."""
         return self._memory.sizes
 
+    @property
+    def num_branches(self) -> int:
+        """Ways to go on that were played so far, in all environments."""
+        return int(self._desk.bench.num_played[0])
+
     def reset(
         self,
         observations: NDArray[Any],  # (num_envs, 52)

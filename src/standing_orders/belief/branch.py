@@ -58,6 +58,7 @@ class Bench(NamedTuple):
     chances: NDArray[np.float64]  # (256,)
     words: NDArray[np.int64]  # (8,)
     observation: NDArray[np.uint32]  # (13,)
+    num_played: NDArray[np.int64]  # (1,): branches played so far
 
 
 class Turn(NamedTuple):
@@ -81,6 +82,7 @@ def make_bench() -> Bench:
         np.zeros(_MAX_DRAWS),
         np.zeros(NUM_WORDS, dtype=np.int64),
         np.zeros(NUM_HOSTS, dtype=np.uint32),
+        np.zeros(1, dtype=np.int64),
     )
 
 
@@ -248,6 +250,7 @@ def play_red_action(
         else:
             unpack_events(words[i], HOST_OF_ACTION[turn.action], env)
         kind, count = _decide(bench, turn)
+        bench.num_played[0] += count
         for number in range(count):
             if _play(bench, turn, kind, number):
                 add(result, bench.words, weights[i] * bench.chances[number])

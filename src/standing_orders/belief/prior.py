@@ -12,6 +12,7 @@ import os
 import tempfile
 import zipfile
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -102,6 +103,7 @@ def _group(words: NDArray[np.int64], weights: NDArray[np.float64], cut: float) -
     return Prior(groups, np.append(first, len(codes)), words, weights, cut)
 
 
+@lru_cache(maxsize=8)
 def make_prior(config: GameConfig, reds: tuple[RedAgent, ...]) -> Prior:
     """What blue believes at first, each of the red agents being equally likely.
 
