@@ -1,6 +1,7 @@
 """The command line: parse, call one function, print."""
 
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from standing_orders.config import (
     GameConfig,
     SearchConfig,
     SimConfig,
+    SimulatorConfig,
     TrainConfig,
     read_toml,
 )
@@ -204,13 +206,19 @@ class Play(Command, SimConfig):
         return 0
 
 
-class Bench(Command):
+class Bench(Command, SimulatorConfig):
     """Speed on this machine; CybORG and MiniCAGE beside ours if they can be imported."""
 
-    what: tyro.conf.Positional[Literal["sim", "train"]] = Field(
-        description="sim: the simulator. train: the learner, end to end."
+    what: tyro.conf.Positional[Literal["sim", "train", "collect"]] = Field(
+        description="sim: the simulator. train: the learner, end to end. collect: every collector."
     )
-    seconds: float = Field(1.0, gt=0, description="sim: seconds for each measurement.")
+    seconds: float = Field(1.0, gt=0, description="sim, collect: seconds for each measurement.")
+    workers: tuple[int, ...] = Field(
+        (1, 2, 4, 8, 25, 100), description="collect: numbers of workers."
+    )
+    limit: float = Field(
+        120.0, gt=0, description="collect: seconds after which a measurement is given up."
+    )
     episodes: int = Field(10_000, ge=1, strict=True, description="train: episodes played.")
     json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
         False, description="Print JSON instead of a table."
@@ -218,7 +226,33 @@ class Bench(Command):
 
     def run(self) -> int:
         """Run the command."""
+        if self.what == "collect":
+            return self._collectors()
         return self._simulator() if self.what == "sim" else self._learner()
+
+    def _collectors(self) -> int:
+        from standing_orders.cli.collect_tables import print_cells, print_claims
+        from standing_orders.evaluate.bench_collect import games, measure_cells
+        from standing_orders.evaluate.claims import judge_claims
+        from standing_orders.learn.run import use_one_thread
+
+        use_one_thread()
+        options: dict[str, Any] = {
+            "workers": self.workers, "seconds": self.seconds, "limit": self.limit
+        }  # fmt: skip
+        cells = (
+            cell
+            for spec in games(self.part(SimulatorConfig))
+            for cell in measure_cells(spec, **options)
+        )
+        if self.json_output:
+            measured = list(cells)
+            claims = judge_claims(measured, os.cpu_count() or 1)
+            result = {"cells": [c.to_json() for c in measured]}
+            print(json.dumps({**result, "claims": [c.to_json() for c in claims]}, indent=1))
+        else:
+            print_claims(judge_claims(print_cells(cells), os.cpu_count() or 1))
+        return 0
 
     def _simulator(self) -> int:
         from standing_orders.cli.tables import print_speeds
