@@ -4,10 +4,11 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from pydantic import Field
@@ -17,6 +18,7 @@ from standing_orders.cli.detect import CompareTeam, TrainTeam, detect_commands
 from standing_orders.cli.equivalence import EquivalenceCommand
 from standing_orders.cli.parity import Parity
 from standing_orders.config import (
+    CollectConfig,
     GameConfig,
     SearchConfig,
     SimConfig,
@@ -27,11 +29,14 @@ from standing_orders.config import (
 from standing_orders.errors import ConfigError, StandingOrdersError
 from standing_orders.version import VERSION
 
+if TYPE_CHECKING:
+    from standing_orders.evaluate.elsewhere import Elsewhere
+
 POLICIES = "sleep, random, useful-random, react_restore, react_remove, heuristic"
 INTERRUPTED = 130
 
 
-class Evaluate(Command, GameConfig):
+class Evaluate(Command, GameConfig, SimulatorConfig, CollectConfig):
     """Score card of a policy: its return at 30, 50 and 100 steps against each red agent.
 
     For a trained policy also how well it follows the order it is told: compliance figures with
@@ -65,7 +70,10 @@ class Evaluate(Command, GameConfig):
 
         policy = find_policy(self.policy, order=self.order, is_greedy=self.greedy)
         reds = RED_AGENTS if self.red == "all" else (self.red,)
-        with show_progress("episodes", self.episodes * len(reds)) as advance:
+        with (
+            self._elsewhere() as elsewhere,
+            show_progress("episodes", self.episodes * len(reds)) as advance,
+        ):
             card = evaluate(
                 policy,
                 self.part(GameConfig),
@@ -73,7 +81,8 @@ class Evaluate(Command, GameConfig):
                 num_episodes=self.episodes,
                 seed=self.seed,
                 num_threads=self.threads,
-                order_episodes=self.order_episodes,
+                order_episodes=0 if elsewhere else self.order_episodes,
+                elsewhere=elsewhere,
                 advance=advance,
             )
         if self.json_output:
@@ -86,6 +95,22 @@ class Evaluate(Command, GameConfig):
                 for red, measured in card.obedience.items():
                     print_obedience(red, measured)
         return 0
+
+    @contextmanager
+    def _elsewhere(self) -> "Iterator[Elsewhere | None]":
+        """Who plays, if not this process in our simulator."""
+        if self.sim == "own" and self.collect == "batch":
+            yield None
+            return
+        from standing_orders.collect.choose import open_collector
+        from standing_orders.collect.games import GameSpec
+        from standing_orders.evaluate.both import policy_actor
+        from standing_orders.evaluate.elsewhere import Elsewhere
+
+        actor = policy_actor(self.policy, order=self.order, is_greedy=self.greedy)
+        spec = GameSpec.of(self.part(GameConfig), self.part(SimulatorConfig), "b_line")
+        with open_collector(spec, self.part(CollectConfig), tell) as collector:
+            yield Elsewhere(collector, actor)
 
 
 class Train(Command, TrainConfig):

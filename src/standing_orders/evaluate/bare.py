@@ -2,13 +2,12 @@
 
 import random
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from standing_orders.cage2.actions import NUM_ACTIONS
-from standing_orders.cage2.cyborg.install import CyborgSource, import_cyborg
+from standing_orders.cage2.cyborg.install import CyborgSource, import_cyborg, import_quietly
 from standing_orders.collect.crew import Crew
 
 _STEPS = 100
@@ -26,8 +25,8 @@ class BareLoop:
 
     def __init__(self, source: CyborgSource) -> None:
         module = import_cyborg(source.path)
-        agents = import_module("CybORG.Agents")
-        wrappers = import_module("CybORG.Agents.Wrappers")
+        agents = import_quietly("CybORG.Agents")
+        wrappers = import_quietly("CybORG.Agents.Wrappers")
         scenario = str(Path(str(module.__file__)).parent / _SCENARIO)
         simulation: Any = module.CybORG(scenario, "sim", agents={"Red": agents.B_lineAgent})
         self._env = wrappers.ChallengeWrapper(env=simulation, agent_name="Blue")

@@ -60,7 +60,7 @@ class Cell:
         return {**asdict(self), "episodes_per_second": self.rate}
 
 
-class _Late(Exception):
+class _LateError(Exception):
     """A cell takes too long."""
 
 
@@ -97,7 +97,7 @@ def measure_cells(
         try:
             with _time_limit(limit):
                 cell = _measure_cell(blank, spec, seconds)
-        except _Late:
+        except _LateError:
             yield replace(blank, note=f"not done in {limit:.0f} s")
             continue
         except StandingOrdersError as err:
@@ -113,7 +113,7 @@ def _measure_cell(blank: Cell, spec: GameSpec, seconds: float) -> Cell:
         assert spec.cyborg is not None
         episodes, taken = play_bare(spec.cyborg, blank.workers, seconds)
         return replace(blank, episodes=episodes, seconds=taken, environment=1.0)
-    config = CollectConfig(collect=blank.collector, workers=blank.workers)  # type: ignore[arg-type]
+    config = CollectConfig(collect=blank.collector, workers=blank.workers)
     with open_collector(spec, config, report=_ignore) as collector:
         return _fill(blank, collector, seconds)
 
@@ -154,7 +154,7 @@ def _ignore(_: str) -> None:
 @contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
     def stop(*_: Any) -> None:
-        raise _Late
+        raise _LateError
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)
