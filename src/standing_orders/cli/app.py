@@ -99,7 +99,7 @@ class Evaluate(Command, GameConfig, SimulatorConfig, CollectConfig):
     @contextmanager
     def _elsewhere(self) -> "Iterator[Elsewhere | None]":
         """Who plays, if not this process in our simulator."""
-        if self.sim == "own" and self.collect == "batch":
+        if self.sim == "own" and self.collect == "batch" and self.red_agent is None:
             yield None
             return
         from standing_orders.collect.choose import open_collector
