@@ -114,6 +114,11 @@ class SimulatorConfig(Config):
         None,
         description="cyborg: a scenario file of your own, with CAGE-2's hosts and actions.",
     )
+    red_agent: str | None = Field(
+        None,
+        description="A red agent of your own instead of those known, module:attribute: a function "
+        "decide(env, memory, word) in our simulator, a BaseAgent in CybORG.",
+    )
 
 
 class CollectConfig(Config):

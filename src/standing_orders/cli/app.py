@@ -1,12 +1,14 @@
 """The command line: parse, call one function, print."""
 
 import json
+import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from pydantic import Field
@@ -16,20 +18,25 @@ from standing_orders.cli.detect import CompareTeam, TrainTeam, detect_commands
 from standing_orders.cli.equivalence import EquivalenceCommand
 from standing_orders.cli.parity import Parity
 from standing_orders.config import (
+    CollectConfig,
     GameConfig,
     SearchConfig,
     SimConfig,
+    SimulatorConfig,
     TrainConfig,
     read_toml,
 )
 from standing_orders.errors import ConfigError, StandingOrdersError
 from standing_orders.version import VERSION
 
+if TYPE_CHECKING:
+    from standing_orders.evaluate.elsewhere import Elsewhere
+
 POLICIES = "sleep, random, useful-random, react_restore, react_remove, heuristic"
 INTERRUPTED = 130
 
 
-class Evaluate(Command, GameConfig):
+class Evaluate(Command, GameConfig, SimulatorConfig, CollectConfig):
     """Score card of a policy: its return at 30, 50 and 100 steps against each red agent.
 
     For a trained policy also how well it follows the order it is told: compliance figures with
@@ -63,7 +70,10 @@ class Evaluate(Command, GameConfig):
 
         policy = find_policy(self.policy, order=self.order, is_greedy=self.greedy)
         reds = RED_AGENTS if self.red == "all" else (self.red,)
-        with show_progress("episodes", self.episodes * len(reds)) as advance:
+        with (
+            self._elsewhere() as elsewhere,
+            show_progress("episodes", self.episodes * len(reds)) as advance,
+        ):
             card = evaluate(
                 policy,
                 self.part(GameConfig),
@@ -71,7 +81,8 @@ class Evaluate(Command, GameConfig):
                 num_episodes=self.episodes,
                 seed=self.seed,
                 num_threads=self.threads,
-                order_episodes=self.order_episodes,
+                order_episodes=0 if elsewhere else self.order_episodes,
+                elsewhere=elsewhere,
                 advance=advance,
             )
         if self.json_output:
@@ -84,6 +95,22 @@ class Evaluate(Command, GameConfig):
                 for red, measured in card.obedience.items():
                     print_obedience(red, measured)
         return 0
+
+    @contextmanager
+    def _elsewhere(self) -> "Iterator[Elsewhere | None]":
+        """Who plays, if not this process in our simulator."""
+        if self.sim == "own" and self.collect == "batch" and self.red_agent is None:
+            yield None
+            return
+        from standing_orders.collect.choose import open_collector
+        from standing_orders.collect.games import GameSpec
+        from standing_orders.evaluate.both import policy_actor
+        from standing_orders.evaluate.elsewhere import Elsewhere
+
+        actor = policy_actor(self.policy, order=self.order, is_greedy=self.greedy)
+        spec = GameSpec.of(self.part(GameConfig), self.part(SimulatorConfig), "b_line")
+        with open_collector(spec, self.part(CollectConfig), tell) as collector:
+            yield Elsewhere(collector, actor)
 
 
 class Train(Command, TrainConfig):
@@ -204,13 +231,19 @@ class Play(Command, SimConfig):
         return 0
 
 
-class Bench(Command):
+class Bench(Command, SimulatorConfig):
     """Speed on this machine; CybORG and MiniCAGE beside ours if they can be imported."""
 
-    what: tyro.conf.Positional[Literal["sim", "train"]] = Field(
-        description="sim: the simulator. train: the learner, end to end."
+    what: tyro.conf.Positional[Literal["sim", "train", "collect"]] = Field(
+        description="sim: the simulator. train: the learner, end to end. collect: every collector."
     )
-    seconds: float = Field(1.0, gt=0, description="sim: seconds for each measurement.")
+    seconds: float = Field(1.0, gt=0, description="sim, collect: seconds for each measurement.")
+    workers: tuple[int, ...] = Field(
+        (1, 2, 4, 8, 25, 100), description="collect: numbers of workers."
+    )
+    limit: float = Field(
+        120.0, gt=0, description="collect: seconds after which a measurement is given up."
+    )
     episodes: int = Field(10_000, ge=1, strict=True, description="train: episodes played.")
     json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
         False, description="Print JSON instead of a table."
@@ -218,7 +251,33 @@ class Bench(Command):
 
     def run(self) -> int:
         """Run the command."""
+        if self.what == "collect":
+            return self._collectors()
         return self._simulator() if self.what == "sim" else self._learner()
+
+    def _collectors(self) -> int:
+        from standing_orders.cli.collect_tables import print_cells, print_claims
+        from standing_orders.evaluate.bench_collect import games, measure_cells
+        from standing_orders.evaluate.claims import judge_claims
+        from standing_orders.learn.run import use_one_thread
+
+        use_one_thread()
+        options: dict[str, Any] = {
+            "workers": self.workers, "seconds": self.seconds, "limit": self.limit
+        }  # fmt: skip
+        cells = (
+            cell
+            for spec in games(self.part(SimulatorConfig))
+            for cell in measure_cells(spec, **options)
+        )
+        if self.json_output:
+            measured = list(cells)
+            claims = judge_claims(measured, os.cpu_count() or 1)
+            result = {"cells": [c.to_json() for c in measured]}
+            print(json.dumps({**result, "claims": [c.to_json() for c in claims]}, indent=1))
+        else:
+            print_claims(judge_claims(print_cells(cells), os.cpu_count() or 1))
+        return 0
 
     def _simulator(self) -> int:
         from standing_orders.cli.tables import print_speeds

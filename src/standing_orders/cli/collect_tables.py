@@ -1,9 +1,13 @@
 """How equivalence and the speed of collectors look on a terminal."""
 
+from collections.abc import Iterable
+
 from rich import box
 from rich.table import Table
 
 from standing_orders.cli.tables import percent, wide_console
+from standing_orders.evaluate.bench_collect import Cell
+from standing_orders.evaluate.claims import Claim
 from standing_orders.evaluate.equivalence import Equivalence
 
 
@@ -45,3 +49,33 @@ def _obeying_table(result: Equivalence) -> Table:
             cells += [percent(ratio.value), f"{percent(ratio.low)} to {percent(ratio.high)}"]
         table.add_row(one.red, one.figure, *cells, percent(one.difference))
     return table
+
+
+def print_cells(cells: Iterable[Cell]) -> list[Cell]:
+    """One line a cell as soon as it is measured; gives them all."""
+    console = wide_console()
+    head = f"{'simulator':9}  {'collector':10}  {'workers':>7}  {'episodes/s':>10}  {'start s':>7}"
+    console.print(f"{head}  environment  inference  waiting  transport  memory MB")
+    shown = []
+    for cell in cells:
+        shown.append(cell)
+        start = f"{cell.simulator:9}  {cell.collector:10}  {cell.workers:7d}  "
+        if cell.rate is None:
+            console.print(f"{start}{'-':>10}  {cell.note}", markup=False)
+            continue
+        memory = "-" if cell.memory_mb is None else f"{cell.memory_mb:.0f}"
+        console.print(
+            f"{start}{cell.rate:10.2f}  {cell.start_seconds:7.1f}  {cell.environment:11.0%}  "
+            f"{cell.inference:9.0%}  {cell.waiting:7.0%}  {cell.transport:9.0%}  {memory:>9}"
+        )
+    return shown
+
+
+def print_claims(claims: Iterable[Claim]) -> None:
+    """Claimed, measured, why."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("claim", "claimed", "measured here", "why"):
+        table.add_column(name)
+    for claim in claims:
+        table.add_row(claim.what, claim.claimed, claim.measured, claim.why)
+    wide_console().print(table)

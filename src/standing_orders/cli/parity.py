@@ -70,7 +70,7 @@ class Parity(Command, SimulatorConfig):
             columns = record_episodes(
                 policy,
                 SimConfig(red=self.red, rules=self.rules),
-                source=CyborgSource(self.cyborg_path, self.scenario),
+                source=CyborgSource(self.cyborg_path, self.scenario, self.red_agent),
                 num_episodes=self.episodes,
                 seed=self.seed,
                 advance=advance,

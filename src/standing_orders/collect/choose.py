@@ -19,6 +19,8 @@ Make = Callable[[GameSpec, CollectConfig, Report], Collector]
 
 
 def _batch(spec: GameSpec, _: CollectConfig, __: Report) -> Collector:
+    if spec.cyborg is not None:  # a hundred simulations in one process gain nothing over one
+        return SequentialCollector(spec)
     return BatchCollector(spec)
 
 

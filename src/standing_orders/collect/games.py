@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.cyborg import CyborgBatch, CyborgSource
+from standing_orders.cage2.own_red import OwnRedBatch
 from standing_orders.collect.loop import Game
 from standing_orders.config import GameConfig, Opponent, SimConfig, SimulatorConfig
 
@@ -16,14 +17,17 @@ class GameSpec:
     red: Opponent = "b_line"
     horizon: int = 100
     cyborg: CyborgSource | None = None  # None: our simulator
+    red_agent: str | None = None  # of the user's own, in our simulator
 
     @classmethod
     def of(
         cls, game: GameConfig, simulator: SimulatorConfig, red: Opponent, horizon: int = 100
     ) -> "GameSpec":
         """The game that some options describe."""
-        is_cyborg = simulator.sim == "cyborg"
-        source = CyborgSource(simulator.cyborg_path, simulator.scenario) if is_cyborg else None
+        own = simulator.red_agent
+        if simulator.sim == "own":
+            return cls(game, red, horizon, red_agent=own)
+        source = CyborgSource(simulator.cyborg_path, simulator.scenario, own)
         return cls(game, red, horizon, source)
 
     def make(self, num_envs: int) -> Game:
@@ -33,6 +37,8 @@ class GameSpec:
             ConfigError: CybORG is missing or cannot play this game.
         """
         config = SimConfig(**self.game.model_dump(), horizon=self.horizon)
-        if self.cyborg is None:
-            return Cage2Batch(num_envs, config)
-        return CyborgBatch(num_envs, config, source=self.cyborg)
+        if self.cyborg is not None:
+            return CyborgBatch(num_envs, config, source=self.cyborg)
+        if self.red_agent is not None:
+            return OwnRedBatch(num_envs, config, red=self.red_agent)
+        return Cage2Batch(num_envs, config)

@@ -11,12 +11,12 @@ from standing_orders.collect.crew import Report
 from standing_orders.collect.games import GameSpec
 from standing_orders.collect.policies import PolicyActor
 from standing_orders.config import CollectConfig, GameConfig, RedAgent, SimulatorConfig
+from standing_orders.evaluate.card import HORIZONS
+from standing_orders.evaluate.elsewhere import Sample, play_sample
 from standing_orders.evaluate.equivalence import (
     DEFAULT_MARGIN,
     Equivalence,
-    Sample,
     compare_samples,
-    play_sample,
 )
 from standing_orders.evaluate.find import find_policy
 from standing_orders.evaluate.obedience import OrderFollower
@@ -85,8 +85,8 @@ def compare_simulators(
         for red in task.reds:
             played = [
                 play_sample(
-                    collector, actor, red, orders=orders, num_episodes=count, seed=task.seed,
-                    advance=advance,
+                    collector, actor, red, horizons=HORIZONS, orders=orders, num_episodes=count,
+                    seed=task.seed, advance=advance,
                 )
                 for collector, count in ((own, task.own_episodes), (other, task.num_episodes))
             ]  # fmt: skip

@@ -13,6 +13,7 @@ from standing_orders.cage2.policy import Policy
 from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.config import GameConfig, RedAgent, SimConfig
 from standing_orders.errors import ConfigError
+from standing_orders.evaluate.elsewhere import Elsewhere, play_sample
 from standing_orders.evaluate.measure import play
 from standing_orders.evaluate.obedience import (
     Obedience,
@@ -102,6 +103,7 @@ def evaluate(
     seed: int,
     num_threads: int = 1,
     order_episodes: int = 0,
+    elsewhere: Elsewhere | None = None,
     advance: Callable[[int], None] = _ignore,
 ) -> ScoreCard:
     """Score card of a policy: every red agent at 30, 50 and 100 steps, and their sums.
@@ -115,6 +117,7 @@ def evaluate(
         num_threads: threads that play; the score is the same.
         order_episodes: of a policy that follows orders, further episodes for each order and red
             agent in which obedience is measured; 0: it is not.
+        elsewhere: who plays instead of this process, in whatever simulator.
         advance: called with the number of episodes just finished, obedience not counted.
 
     Raises:
@@ -127,7 +130,7 @@ def evaluate(
         config = SimConfig(**game.model_dump(), red=red, horizon=max(HORIZONS))
         tenths = play_returns(
             policy, config, horizons=HORIZONS, num_episodes=num_episodes, seed=seed,
-            num_threads=num_threads, advance=advance,
+            num_threads=num_threads, elsewhere=elsewhere, advance=advance,
         )  # fmt: skip
         for column, horizon in enumerate(HORIZONS):
             scores.append(_score(red, horizon, tenths[:, column]))
@@ -167,6 +170,7 @@ def play_returns(
     num_episodes: int,
     seed: int,
     num_threads: int = 1,
+    elsewhere: Elsewhere | None = None,
     advance: Callable[[int], None] = _ignore,
 ) -> NDArray[np.int64]:  # (num_episodes, len(horizons))
     """Returns of a score's episodes up to some steps, in tenths of a point.
@@ -174,6 +178,11 @@ def play_returns(
     Attacks and the policy's own random choices come from different children of the seed; see
     `measure.play` for the rest.
     """
+    if elsewhere is not None:
+        return play_sample(
+            elsewhere.collector, elsewhere.actor, config.red, horizons=horizons, orders=(),
+            num_episodes=num_episodes, seed=seed, advance=advance,
+        ).returns  # fmt: skip
     root = ("evaluate", config.red)
     return play(
         policy,

@@ -1,7 +1,6 @@
 """The same policy in two simulators: are its returns and its compliance the same?"""
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,27 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats  # type: ignore[import-untyped]
 
-from standing_orders.cage2.scenario import RED_AGENTS
-from standing_orders.collect.local import Collector
-from standing_orders.collect.loop import Actor
-from standing_orders.collect.plan import Plan
+from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.config import RedAgent
 from standing_orders.evaluate.card import HORIZONS
+from standing_orders.evaluate.elsewhere import Sample
 from standing_orders.rules.compliance import ratio_of_tallies
-from standing_orders.seeding import child_seed, environment_seeds
 from standing_orders.stats import Ratio, pooled_ratio
 
 DEFAULT_MARGIN = 0.25
 _LEVEL = 0.05  # of each of the two one-sided tests, hence a 90 % interval
-_CHUNK = 50  # episodes between two signs of life
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Episodes of a policy in one simulator."""
-
-    returns: NDArray[np.float64]  # (episodes, len(HORIZONS))
-    tallies: NDArray[np.int64]  # (episodes, NUM_TALLIES)
 
 
 @dataclass(frozen=True)
@@ -110,51 +97,6 @@ class Equivalence:
         }
 
 
-def play_sample(
-    collector: Collector,
-    actor: Actor,
-    red: RedAgent,
-    *,
-    orders: Sequence[int],
-    num_episodes: int,
-    seed: int,
-    advance: Callable[[int], None] = lambda _: None,
-) -> Sample:
-    """Play episodes of a policy against one red agent.
-
-    Args:
-        collector: in which simulator, and by whom.
-        actor: the policy.
-        red: who attacks.
-        orders: what the policy is told, by turns of its seed; none for a policy without orders.
-        num_episodes: how many; they do not depend on how many others there are.
-        seed: root seed.
-        advance: called with the number of episodes just finished.
-    """
-    seeds = environment_seeds(child_seed(seed, "evaluate", red), num_episodes)
-    policy_seeds = environment_seeds(child_seed(seed, "evaluate", red, "policy"), num_episodes)
-    told = np.array(orders or [0])[(policy_seeds % np.uint64(max(len(orders), 1))).astype(int)]
-    steps = max(HORIZONS)
-    plan = Plan(
-        seeds=seeds,
-        reds=np.full(num_episodes, RED_AGENTS.index(red), dtype=np.int8),
-        orders=told,
-        judged_by=told,
-        policy_seeds=policy_seeds,
-        uniforms=np.zeros((steps, num_episodes)),
-        whole=num_episodes,
-    )
-    returns, tallies = [], []
-    for start in range(0, num_episodes, _CHUNK):
-        rows = slice(start, min(start + _CHUNK, num_episodes))
-        rollout = collector.play(actor, plan.part(rows))
-        so_far = np.round(rollout.rewards, 1).cumsum(axis=0)
-        returns.append(so_far[np.array(HORIZONS) - 1].T)
-        tallies.append(rollout.tallies)
-        advance(rows.stop - rows.start)
-    return Sample(np.concatenate(returns), np.concatenate(tallies))
-
-
 def compare_returns(
     red: str,
     horizon: int,
@@ -215,7 +157,7 @@ def compare_samples(
     cells, obeying = [], []
     for red, (own, other) in samples.items():
         for column, horizon in enumerate(HORIZONS):
-            columns = (own.returns[:, column], other.returns[:, column])
+            columns = [one.returns[:, column] / TENTHS_PER_POINT for one in (own, other)]
             cells.append(compare_returns(red, horizon, *columns, margin=margin))
         if not has_orders:
             continue

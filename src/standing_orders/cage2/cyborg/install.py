@@ -47,10 +47,8 @@ def import_cyborg(path: str | None = None) -> ModuleType:
     if path is not None:
         _put_on_path(Path(path))
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
-            warnings.simplefilter("ignore")  # its dependencies are of 2022 and say so
-            module = importlib.import_module("CybORG")
-            importlib.import_module("CybORG.Agents")
+        module = import_quietly("CybORG")
+        import_quietly("CybORG.Agents")
     except ImportError as err:
         raise ConfigError(f"CybORG cannot be imported ({err}): {_HOW_TO_INSTALL}") from err
     except Exception as err:
@@ -60,6 +58,13 @@ def import_cyborg(path: str | None = None) -> ModuleType:
     if not hasattr(module, "CybORG") or not hasattr(sys.modules["CybORG.Agents"], "B_lineAgent"):
         raise ConfigError(f"{module.__file__}: not CybORG v2.1; {_HOW_TO_INSTALL}")
     return module
+
+
+def import_quietly(name: str) -> ModuleType:
+    """Import a part of CybORG, whose dependencies are of 2022 and say so."""
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        return importlib.import_module(name)
 
 
 def _put_on_path(path: Path) -> None:
