@@ -9,7 +9,9 @@ Example:
     True
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from standing_orders.api.policies import evaluate, load_policy
     from standing_orders.api.searching import SearchResult, resume_search, search
     from standing_orders.api.settings import preset
+    from standing_orders.api.teams import evaluate_team
     from standing_orders.api.training import Run, load_run, resume, train
     from standing_orders.config import GameConfig, SearchConfig, SimConfig, TrainConfig
     from standing_orders.detect.config import DetectConfig
@@ -36,6 +39,7 @@ __all__ = [
     "TrainConfig",
     "__version__",
     "evaluate",
+    "evaluate_team",
     "load_policy",
     "load_run",
     "preset",
@@ -53,11 +57,23 @@ _PLACES = {
     "api.policies": ("evaluate", "load_policy"),
     "api.searching": ("SearchResult", "resume_search", "search"),
     "api.settings": ("preset",),
+    "api.teams": ("evaluate_team",),
     "api.training": ("Run", "load_run", "resume", "train"),
     "config": ("GameConfig", "SearchConfig", "SimConfig", "TrainConfig"),
     "detect.config": ("DetectConfig",),
     "evaluate.card": ("ScoreCard",),
 }
+
+
+class _Package(ModuleType):
+    """A package whose functions are not hidden by its rooms: `search` and `evaluate` are both."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in __all__ and isinstance(value, ModuleType)):  # as imports of a room do
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

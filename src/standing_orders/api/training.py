@@ -149,7 +149,7 @@ def load_run(path: str | Path) -> Run | SearchResult:
     """
     folder = RunFolder.open(Path(path))
     if folder.kind == "search":
-        return load_search(folder.path)
+        return load_search(Path(path))
     return _load_training(Path(path))
 
 
@@ -160,7 +160,7 @@ def _load_training(path: Path) -> Run:
     if kind not in ("train", "detect"):
         raise CheckpointError(f"{path}: a run of kind {kind!r}: must be 'train' or 'detect'")
     folder, checkpoint = latest_of(path, kind)
-    done = checkpoint.data
+    done = checkpoint.data.get("progress", checkpoint.data)
     if kind == "detect":
         team = folder.parse_config(DetectConfig, without="data_sha256")
         return Run(path, team, done["updates"], done["events"], done["stopped"])
