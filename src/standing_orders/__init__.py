@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from standing_orders.config import GameConfig, SearchConfig, SimConfig, TrainConfig
     from standing_orders.detect.config import DetectConfig
     from standing_orders.evaluate.card import ScoreCard
+    from standing_orders.rules.orders import Order
 
 __all__ = [
     "DetectConfig",
     "GameConfig",
+    "Order",
     "Run",
     "ScoreCard",
     "SearchConfig",
@@ -62,6 +64,7 @@ _PLACES = {
     "config": ("GameConfig", "SearchConfig", "SimConfig", "TrainConfig"),
     "detect.config": ("DetectConfig",),
     "evaluate.card": ("ScoreCard",),
+    "rules.orders": ("Order",),
 }
 
 

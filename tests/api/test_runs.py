@@ -57,11 +57,11 @@ def test_a_run_is_loaded_and_resumed_as_it_was(trained: Run) -> None:
 
 
 def test_a_search_says_what_is_best(searched: SearchResult) -> None:
-    assert searched.best == searched.leaderboard[0]["order"]
+    assert searched.best == searched.leaderboard[0].result.order
     assert "orders visited" in str(searched)
     assert "150 of 150" in str(searched)
-    assert set(searched.ties) <= {row["order"] for row in searched.leaderboard[1:]}
-    assert json.loads(json.dumps(searched.to_json()))["best"] == searched.best
+    assert set(searched.ties) <= {row.result.order for row in searched.leaderboard[1:]}
+    assert json.loads(json.dumps(searched.to_json()))["best"] == str(searched.best)
 
 
 def test_a_search_is_loaded_and_resumed_as_it_was(searched: SearchResult) -> None:

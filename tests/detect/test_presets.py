@@ -19,6 +19,6 @@ def test_the_published_preset_has_every_published_setting() -> None:
 
 
 def test_the_mappo_preset_is_what_makes_the_team_a_multi_agent_learner() -> None:
-    config = DetectConfig(**read_toml(CONFIGS / "detect-mappo.toml"))
+    config = preset("detect-mappo")
     assert (config.team.critic, config.learn.credit) == ("shared", "vote")
     assert config.learn.gradient == "sampled"
