@@ -25,7 +25,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 @pytest.mark.parametrize("command", [*COMMANDS, "detect"])
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(command, "--help") == 0
+    assert run(*command.split(), "--help") == 0
     assert f"standing-orders {command}" in capsys.readouterr().out
 
 

@@ -46,7 +46,7 @@ def test_bad_input_is_named_and_exits_2(
         (("train", "--ppo.epochs", "0"), ("ppo.epochs = 0",)),
         (("search", "--base.episodes", "-1", "--seed", "-1"), ("seed = -1", "base.episodes = -1")),
         (("detect", "train", "--learn.steps", "0", "--learn.epochs", "0"),
-         ("learn.steps = 0", "learn.epochs = 0")),
+         ("learn.epochs = 0", "learn.steps = 0")),
         (("detect", "compare", "--costs.team", "nan"), ("costs.team = nan",)),
         (("detect", "evaluate", "runs/none", "--messages", "-1"), ("messages = -1",)),
     ],
