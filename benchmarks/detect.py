@@ -17,8 +17,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-import standing_orders
-from standing_orders.config import read_toml
+from standing_orders.api.settings import preset
 from standing_orders.detect.assess.baselines import Baselines
 from standing_orders.detect.assess.probe import probe
 from standing_orders.detect.assess.report import (
@@ -39,7 +38,6 @@ from standing_orders.learn.ppo import use_one_thread
 from standing_orders.stats import seed_interval
 
 What = Literal["records", "sessions", "views", "gradient", "rule", "rules", "published"]
-PRESETS = Path(standing_orders.__file__).parent / "presets"
 STOPPED = "stopped: always (threat -> restrictive)"
 
 
@@ -235,9 +233,8 @@ def main(task: Task) -> None:
         case "rules":
             measure_variants(task, ALL_RULES, ALL_SETS, rule_figures)
         case "published":
-            values = read_toml(PRESETS / "detect-published.toml")
-            published = DetectConfig(**values)
-            options = {name: getattr(published, name) for name in values}
+            published = preset("detect-published")
+            options = {name: getattr(published, name) for name in published.model_fields_set}
             measure_variants(task, {"detect-published": options}, ALL_SETS, rule_figures)
 
 

@@ -15,7 +15,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import tyro
 
-from standing_orders.config import GameConfig, RedAgent, SimConfig, TrainConfig, read_toml
+from standing_orders.api.settings import preset
+from standing_orders.config import GameConfig, RedAgent, SimConfig, TrainConfig
 from standing_orders.evaluate.card import evaluate
 from standing_orders.evaluate.obedience import measure_obedience, summarise
 from standing_orders.learn.policy import LearnedDefender
@@ -24,7 +25,6 @@ from standing_orders.rules.orders import NAMED_ORDERS, NUM_ORDERS
 from standing_orders.runs.folder import RunFolder
 from standing_orders.runs.journal import Journal
 
-CONFIGS = Path(__file__).parents[1] / "src" / "standing_orders" / "presets"
 EVALUATION_SEED = 1_000_003  # of no training run
 
 
@@ -47,10 +47,10 @@ class Task:
 
     def preset(self, name: str, **changes: Any) -> TrainConfig:
         """A preset with some values changed."""
-        values = read_toml(CONFIGS / f"{name}.toml") | changes
         if self.quick:
-            values |= {"episodes": 20, "update_episodes": 20}
-        return TrainConfig(**values)
+            changes |= {"episodes": 20, "update_episodes": 20}
+        config: TrainConfig = preset(name, **changes)
+        return config
 
     def count(self, num_episodes: int) -> int:
         """Episodes of a measurement."""

@@ -14,6 +14,7 @@ from standing_orders.cage2.defenders import NAMES, ScriptedDefender
 from standing_orders.cli.app import main
 from standing_orders.config import GameConfig
 from standing_orders.detect.data.synthetic import make_sessions
+from standing_orders.evaluate import bench
 from standing_orders.evaluate.card import evaluate
 
 ROOT = Path(__file__).parents[1]
@@ -64,7 +65,7 @@ def test_command_runs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(newcomer)
-    monkeypatch.setattr("standing_orders.evaluate.bench.BATCH_SIZES", (1, 100))
+    monkeypatch.setattr(bench, "BATCH_SIZES", (1, 100))
     few = partial(make_sessions, num_sessions=400)
     monkeypatch.setattr("standing_orders.detect.data.load.make_sessions", few)
     words = shlex.split(command.split(">", maxsplit=1)[0])[1:]

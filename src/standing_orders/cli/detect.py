@@ -7,22 +7,21 @@ from typing import Annotated, Any
 import tyro
 from pydantic import Field
 
-from standing_orders.cli.command import Command, resumable, tell
+from standing_orders.cli.command import Command, WithPreset, resumable, tell
 from standing_orders.detect.config import DetectConfig, check_together
 from standing_orders.errors import ConfigError, DataError
 from standing_orders.runs.folder import check_unused
 
-_PRESET = "Preset (TOML), such as detect.toml; flags override the preset."
 
-
-class TrainTeam(Command, DetectConfig):
+class TrainTeam(WithPreset, DetectConfig):
     """Train a team that judges events, into a run folder that can be resumed.
 
     Before that it says what was read, whether the label can be learned from it at all, and what
     simple policies would earn. It stops if the label cannot be learned.
     """
 
-    config: Path | None = Field(None, description=_PRESET)
+    KIND = "detect"
+
     run_folder: Annotated[Path | None, tyro.conf.arg(name="run")] = Field(
         None, description="Run folder; runs/detect-DATA-SEED if left out."
     )
@@ -129,7 +128,7 @@ class EvaluateTeam(Command):
         return 0
 
 
-class CompareTeam(Command, DetectConfig):
+class CompareTeam(WithPreset, DetectConfig):
     """The team beside baselines and its own parts, over several splits and seeds.
 
     Allow-all, block-all, classifiers at the optimal threshold, a sequential test, one agent with
@@ -138,7 +137,8 @@ class CompareTeam(Command, DetectConfig):
     by a learned price; else also one whose rules are only watched.
     """
 
-    config: Path | None = Field(None, description=_PRESET)
+    KIND = "detect"
+
     seeds: int = Field(5, ge=1, strict=True, description="Number of splits and seeds.")
     quick: bool = Field(False, description="One seed and a few updates: does it run at all?")
     json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
@@ -162,18 +162,3 @@ class CompareTeam(Command, DetectConfig):
         else:
             print_contest(contest)
         return 0
-
-
-def detect_commands(presets: dict[str, Any]) -> Any:
-    """The command `detect` with its subcommands; `presets` gives the defaults of those with one."""
-    commands: Any = (
-        Annotated[TrainTeam, tyro.conf.subcommand("train", default=presets["detect train"])]
-        | Annotated[EvaluateTeam, tyro.conf.subcommand("evaluate")]
-        | Annotated[CompareTeam, tyro.conf.subcommand("compare", default=presets["detect compare"])]
-    )
-
-    def detect(command: Annotated[commands, tyro.conf.arg(name="", help="What to do.")]) -> Any:
-        """The detection team: train, evaluate, compare."""
-        return command
-
-    return Annotated[Any, tyro.conf.subcommand("detect", constructor=detect)]

@@ -1,17 +1,15 @@
 """`equivalence`: a policy in our simulator and in CybORG."""
 
-import json
-from typing import Annotated, Literal
+from typing import Literal
 
-import tyro
 from pydantic import Field
 
-from standing_orders.cli.command import Command, Seed, tell
+from standing_orders.cli.command import Reporting, Seed, tell
 from standing_orders.config import CollectConfig, CollectorName, GameConfig, SimulatorConfig
 from standing_orders.errors import ConfigError
 
 
-class EquivalenceCommand(Command, GameConfig, SimulatorConfig, CollectConfig):
+class Equivalent(Reporting, GameConfig, SimulatorConfig, CollectConfig):
     """Play a policy in our simulator and in your CybORG, and test that they are equivalent.
 
     For each red agent and 30, 50 and 100 steps: means, their difference with its 90 % interval,
@@ -19,6 +17,16 @@ class EquivalenceCommand(Command, GameConfig, SimulatorConfig, CollectConfig):
     returns; and for a trained policy its compliance in both. Exit code 0 only if all cells are
     equivalent.
     """
+
+    EXAMPLES = (
+        "equivalence --sim cyborg --policy heuristic",
+        "equivalence --sim cyborg --cyborg-path ~/CybORG --policy runs/any --red b_line",
+        "equivalence --sim cyborg --policy runs/one --episodes 500 --out same.csv",
+    )
+    BASIC = (
+        "policy", "red", "order", "episodes", "own_episodes", "margin", "seed", "sim",
+        "cyborg_path", "json_output", "out",
+    )  # fmt: skip
 
     policy: str = Field(
         "heuristic",
@@ -44,14 +52,10 @@ class EquivalenceCommand(Command, GameConfig, SimulatorConfig, CollectConfig):
     collect: CollectorName = Field(
         "episodes", description="Who plays in CybORG; see `standing-orders train --help`."
     )
-    json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
-        False, description="Print JSON instead of tables."
-    )
 
     def run(self) -> int:
         """Run the command."""
         from standing_orders.cage2.scenario import RED_AGENTS
-        from standing_orders.cli.collect_tables import print_equivalence
         from standing_orders.cli.tables import show_progress
         from standing_orders.evaluate.both import EquivalenceTask, compare_simulators
 
@@ -72,8 +76,5 @@ class EquivalenceCommand(Command, GameConfig, SimulatorConfig, CollectConfig):
         )
         with show_progress("episodes", task.total_episodes) as advance:
             result = compare_simulators(task, advance=advance, report=tell)
-        if self.json_output:
-            print(json.dumps(result.to_json(), indent=1))
-        else:
-            print_equivalence(result)
+        self.report(result)
         return 0 if result.is_equivalent else 1

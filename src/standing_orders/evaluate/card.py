@@ -19,14 +19,26 @@ from standing_orders.evaluate.obedience import (
     Obedience,
     OrderFollower,
     measure_obedience,
+    obedience_table,
     summarise,
 )
 from standing_orders.seeding import child_seed, environment_seeds
 from standing_orders.stats import normal_interval, standard_error
+from standing_orders.tables import Cell, Column, Table, to_text
 from standing_orders.version import VERSION
 
 HORIZONS = (30, 50, 100)  # of the challenge; the shorter ones are prefixes of the longest
 PERCENTILES = (0, 5, 10, 25, 50, 75, 90, 95, 100)
+_SHOWN_PERCENTILES = (5, 25, 50, 75, 95)
+_COLUMNS = (
+    Column("red", is_text=True),
+    Column("steps"),
+    Column("mean return", ".2f"),
+    Column("std error", ".2f"),
+    Column("low 95 %", ".2f", drop=2),
+    Column("high 95 %", ".2f", drop=2),
+    *(Column(f"p{percentile}", ".1f", drop=3) for percentile in _SHOWN_PERCENTILES),
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +83,29 @@ class ScoreCard:
     def score(self, red: str, horizon: int | None) -> Score:
         """Look one score up."""
         return next(s for s in self.scores if (s.red, s.horizon) == (red, horizon))
+
+    def tables(self) -> list[Table]:
+        """Returns for each red agent and horizon; then, for each red agent, orders followed."""
+        rows: list[tuple[Cell, ...]] = []
+        for score in self.scores:
+            shown = score.percentiles or dict.fromkeys(PERCENTILES)
+            steps = "all" if score.horizon is None else score.horizon
+            cells = (shown[percentile] for percentile in _SHOWN_PERCENTILES)
+            rows.append((score.red, steps, score.mean, score.std_error, *score.interval, *cells))
+        game = self.game
+        returns = Table(
+            f"{self.policy}: rules {game.rules}, observation {game.observation}, head start "
+            f"{game.head_start}, red tempo {game.red_tempo}, n = {self.num_episodes} episodes for "
+            f"each red agent, seed {self.seed}, version {self.version}",
+            _COLUMNS,
+            tuple(rows),
+            ruled=frozenset(i for i, score in enumerate(self.scores) if score.horizon is None),
+        )
+        orders = [obedience_table(red, measured) for red, measured in self.obedience.items()]
+        return [returns, *orders]
+
+    def __str__(self) -> str:
+        return to_text(self.tables())
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a JSON file."""

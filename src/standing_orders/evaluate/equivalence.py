@@ -14,9 +14,37 @@ from standing_orders.evaluate.card import HORIZONS
 from standing_orders.evaluate.elsewhere import Sample
 from standing_orders.rules.compliance import ratio_of_tallies
 from standing_orders.stats import Ratio, pooled_ratio
+from standing_orders.tables import Column, Table, to_text
 
 DEFAULT_MARGIN = 0.25
 _LEVEL = 0.05  # of each of the two one-sided tests, hence a 90 % interval
+_CELL_COLUMNS = (
+    Column("red", is_text=True),
+    Column("steps"),
+    Column("n ours", drop=5),
+    Column("n CybORG", drop=5),
+    Column("ours", ".2f"),
+    Column("CybORG", ".2f"),
+    Column("difference", "+.2f"),
+    Column("low 90 %", "+.2f", drop=1),
+    Column("high 90 %", "+.2f", drop=1),
+    Column("margin", ".2f", drop=2),
+    Column("TOST p", ".4f", drop=3),
+    Column("verdict", is_text=True),
+    Column("KS", ".3f", drop=4),
+    Column("KS p", ".3f", drop=4),
+)
+_OBEYING_COLUMNS = (
+    Column("red", is_text=True),
+    Column("figure", is_text=True),
+    Column("ours", ".1%"),
+    Column("low 95 %", ".1%", drop=1),
+    Column("high 95 %", ".1%", drop=1),
+    Column("CybORG", ".1%"),
+    Column("CybORG low", ".1%", drop=1),
+    Column("CybORG high", ".1%", drop=1),
+    Column("difference", "+.1%"),
+)
 
 
 @dataclass(frozen=True)
@@ -85,6 +113,34 @@ class Equivalence:
     def is_equivalent(self) -> bool:
         """Whether every cell is."""
         return all(cell.verdict == "equivalent" for cell in self.cells)
+
+    def tables(self) -> list[Table]:
+        """One row for each red agent and horizon, then compliance in both simulators."""
+        verdicts = [cell.verdict for cell in self.cells]
+        cells = Table(
+            f"{self.policy}, seed {self.seed}: our simulator and CybORG",
+            _CELL_COLUMNS,
+            tuple(
+                (
+                    cell.red, cell.horizon, cell.own_episodes, cell.other_episodes, cell.own_mean,
+                    cell.other_mean, cell.difference, cell.low, cell.high, cell.margin,
+                    cell.p_value, cell.verdict, cell.ks_distance, cell.ks_p_value,
+                )
+                for cell in self.cells
+            ),
+            notes=(f"{verdicts.count('equivalent')} of {len(verdicts)} cells equivalent",),
+        )  # fmt: skip
+        rows = tuple(
+            (
+                one.red, one.figure, one.own.value, one.own.low, one.own.high, one.other.value,
+                one.other.low, one.other.high, one.difference,
+            )
+            for one in self.obeying
+        )  # fmt: skip
+        return [cells, *([Table("compliance", _OBEYING_COLUMNS, rows)] if rows else [])]
+
+    def __str__(self) -> str:
+        return to_text(self.tables())
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a JSON file."""

@@ -15,6 +15,21 @@ from standing_orders.rules.compliance import OrderCompliance, ratio_of_tallies
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import child_seed, environment_seeds
 from standing_orders.stats import Ratio, pooled_ratio
+from standing_orders.tables import Column, Table
+
+_SHOWN_ORDERS = 6
+_COLUMNS = (
+    Column("order", is_text=True),
+    Column("strict", ".1%"),
+    Column("low 95 %", ".1%", drop=3),
+    Column("high 95 %", ".1%", drop=3),
+    Column("contested", ".1%"),
+    Column("swapped", ".1%", drop=2),
+    Column("response", ".1%", drop=4),
+    Column("aim", ".1%", drop=5),
+    Column("return", ".1f"),
+    Column("std error", ".1f", drop=1),
+)
 
 
 @runtime_checkable
@@ -66,6 +81,37 @@ def summarise(measured: Sequence[Obedience]) -> dict[str, float]:
         "worst_return": min(returns),
         "swap_gap": sum(swaps) / len(swaps) if swaps else 0.0,
     }
+
+
+def obedience_table(red: str, measured: Sequence[Obedience]) -> Table:
+    """How each order is followed; of many orders the lowest six are printed, and a summary."""
+    worst = sorted(measured, key=lambda one: one.measured.strict.value or 0.0)
+    rows = tuple(
+        (
+            str(one.order),
+            one.measured.strict.value,
+            one.measured.strict.low,
+            one.measured.strict.high,
+            one.measured.contested.value,
+            one.swapped_contested.value,
+            one.measured.kept.response_rate,
+            one.measured.kept.aim,
+            one.measured.mean_return,
+            one.measured.std_error,
+        )
+        for one in worst
+    )
+    shown = f", the lowest {_SHOWN_ORDERS} of {len(rows)}" if len(rows) > _SHOWN_ORDERS else ""
+    summary = ", ".join(f"{name} {value:.4g}" for name, value in summarise(measured).items())
+    num_episodes = measured[0].measured.kept.episodes
+    return Table(
+        f"orders told, against {red}, n = {num_episodes} episodes each{shown}",
+        _COLUMNS,
+        rows,
+        notes=(f"{summary}\n",),
+        shown=_SHOWN_ORDERS,
+        more="--all, or --out FILE",
+    )
 
 
 def measure_obedience(

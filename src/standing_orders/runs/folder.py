@@ -68,8 +68,12 @@ class RunFolder:
         return cls.open(path, kind=kind)
 
     @classmethod
-    def open(cls, path: Path, *, kind: str) -> "RunFolder":
+    def open(cls, path: Path, *, kind: str | None = None) -> "RunFolder":
         """Find a run in order to resume or read it.
+
+        Args:
+            path: the folder.
+            kind: that the run must be of, if that matters.
 
         Raises:
             CheckpointError: the folder is no run, or one of another kind or format version.
@@ -82,9 +86,10 @@ class RunFolder:
             raise CheckpointError(
                 f"{path / _MARK}: format {mark.get('format')!r}: this version reads {FORMAT}"
             )
-        if mark.get("kind") != kind:
-            raise CheckpointError(f"{path}: a run of kind {mark.get('kind')!r}: must be {kind!r}")
-        return cls(path, kind, _read_object(path / _CONFIG))
+        found = str(mark.get("kind"))
+        if kind not in (None, found):
+            raise CheckpointError(f"{path}: a run of kind {found!r}: must be {kind!r}")
+        return cls(path, found, _read_object(path / _CONFIG))
 
     def parse_config(self, model: type[Model], *, without: str) -> Model:
         """The config as the model that it was made from.
