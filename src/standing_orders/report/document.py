@@ -154,7 +154,7 @@ def intervals(
     level: float | None = None,
     note: str | None = None,
 ) -> Block:
-    """A dot with its interval for each row: `name`, `mean`, `low`, `high`, perhaps `key`, `tone`.
+    """A dot with its interval for each row: `name`, `mean`, `low`, `high`, perhaps `error`, `key`.
 
     Args:
         title: above it.

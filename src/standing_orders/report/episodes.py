@@ -131,14 +131,12 @@ def _digits(rows: NDArray[Any]) -> list[str]:
 
 
 def _changes(rows: NDArray[np.int16]) -> list[list[int]]:
-    """[moment, host, value] wherever a value differs from that of the moment before (0 at first)."""
+    """[moment, host, value] wherever a value changes; all are 0 before the first moment."""
     before = np.vstack([np.zeros_like(rows[:1]), rows[:-1]])
     return [[int(t), int(h), int(rows[t, h])] for t, h in np.argwhere(rows != before)]
 
 
-def _verdicts(
-    masks: NDArray[np.int64], actions: NDArray[np.int64], order: int | None
-) -> list[int]:
+def _verdicts(masks: NDArray[np.int64], actions: NDArray[np.int64], order: int | None) -> list[int]:
     if order is None:
         return [NO_FIX] * len(actions)
     return [

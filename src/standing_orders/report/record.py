@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.cage2.batch import Cage2Batch
+from standing_orders.cage2.policy import Policy
 from standing_orders.config import SimConfig
 from standing_orders.errors import ConfigError
-from standing_orders.cage2.policy import Policy
 from standing_orders.seeding import child_seed
 
 

@@ -120,9 +120,7 @@ def answer(belief: Belief, *, best: int | None = None, level: float = LEVEL) -> 
 def ties_of(belief: Belief, best: int, *, level: float = LEVEL) -> tuple[int, ...]:
     """Orders that are not worse than the best one with probability `level`, best mean first."""
     variance = (
-        np.diag(belief.covariance)
-        + belief.covariance[best, best]
-        - 2 * belief.covariance[:, best]
+        np.diag(belief.covariance) + belief.covariance[best, best] - 2 * belief.covariance[:, best]
     )
     gap = belief.mean[best] - belief.mean
     std = np.sqrt(np.maximum(variance, 0.0))

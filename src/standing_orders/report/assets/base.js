@@ -32,10 +32,13 @@ function number(value, decimals) {
   return value < 0 && Number(value.toFixed(places)) !== 0 ? MINUS + text : text;
 }
 
+// A real minus sign before every negative number of a text.
+const typeset = (text) => text.replace(/(^|[\s(])-(?=\d)/g, `$1${MINUS}`);
+
 const percent = (value, decimals = 1) => (isNumber(value) ? `${number(100 * value, decimals)} %` : "\u2013");
 const FORMATS = { number, percent, whole: (v) => number(v, 0), one: (v) => number(v, 1), two: (v) => number(v, 2) };
 const formatted = (value, format) =>
-  typeof value === "string" ? value : value === null || value === undefined ? "\u2013"
+  typeof value === "string" ? typeset(value) : value === null || value === undefined ? "\u2013"
     : typeof value === "boolean" ? (value ? "yes" : "no") : (FORMATS[format] ?? number)(value);
 
 // ------------------------------------------------------------------------------------- theme

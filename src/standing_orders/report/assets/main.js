@@ -1,10 +1,10 @@
 // Builds the page from its data: sections of blocks.
 const BLOCKS = {
-  lead: (block) => el("p", { class: "lead" }, block.text),
-  text: (block) => el("p", { class: "note" }, block.text),
+  lead: (block) => el("p", { class: "lead" }, typeset(block.text)),
+  text: (block) => el("p", { class: "note" }, typeset(block.text)),
   warning: (block) => el("p", { class: "warn", role: "note" }, block.text),
   code: (block) => el("div", { class: "block" }, ...caption(block), el("pre", { tabindex: 0 }, block.text)),
-  facts: (block) => el("dl", { class: "facts block" }, block.items.map(([name, value, small]) => el("div", {}, el("dt", {}, name), el("dd", {}, formatted(value), small ? el("small", {}, small) : null)))),
+  facts: (block) => el("dl", { class: "facts block" }, block.items.map(([name, value, small]) => el("div", {}, el("dt", {}, name), el("dd", {}, formatted(value), small ? el("small", {}, typeset(small)) : null)))),
   grid: (block, data) => el("div", { class: "grid block" }, block.blocks.map((inner) => make(inner, data))),
   table, lines, intervals, heat, parallel, surrogate,
   replay: (block, data) => replay(block, data.names),

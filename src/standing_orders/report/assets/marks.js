@@ -6,9 +6,9 @@ const cut = (text, room) => (text.length * TEXT <= room ? text : `${text.slice(0
 function intervals(block) {
   const node = el("figure", { class: "block chart", "data-chart": "intervals" });
   const draw = (width) => {
-    const rows = block.rows, step = 25;
+    const rows = block.rows, isNarrow = width < 480, step = isNarrow ? 40 : 25;
     const longest = Math.max(...rows.map((row) => row.name.length)) * TEXT + 12;
-    const left = Math.min(longest, width * 0.42);
+    const left = isNarrow ? 8 : Math.min(longest, width * 0.42);
     const height = rows.length * step + 44;
     const x = extent(rows.map((row) => [row.mean, row.low, row.high]), { include: block.include ?? [] });
     const right = width - 112;
@@ -27,7 +27,7 @@ function intervals(block) {
       rule.style.stroke = "var(--muted)";
       picture.append(rule);
     }
-    rows.forEach((row, i) => picture.append(intervalRow(block, row, { i, y: i * step + step / 2 + 4, left, width, sx })));
+    rows.forEach((row, i) => picture.append(intervalRow(block, row, { i, y: i * step + (isNarrow ? 28 : step / 2 + 4), left, width, sx, isNarrow })));
     node.replaceChildren(...caption(block), picture, ...below(block));
     light(link.pinned);
   };
@@ -42,7 +42,7 @@ function intervals(block) {
   return node;
 }
 
-function intervalRow(block, row, { y, left, width, sx }) {
+function intervalRow(block, row, { y, left, width, sx, isNarrow }) {
   const show = (value) => formatted(value, block.format);
   const paint = row.tone ? `var(--${row.tone})` : "var(--blue)";
   const text = `${row.name}\n${show(row.mean)}${isNumber(row.low) ? `, ${block.level_name ?? "95 %"} ${show(row.low)} to ${show(row.high)}` : ""}${row.note ? `\n${row.note}` : ""}`;
@@ -58,9 +58,10 @@ function intervalRow(block, row, { y, left, width, sx }) {
     dot.style.fill = paint;
     group.append(dot);
   }
-  const spread = isNumber(row.low) && isNumber(row.high) ? ` \u00b1 ${number((row.high - row.low) / 2, block.format === "percent" ? 2 : 1)}` : "";
+  const spread = isNumber(row.error) ? ` \u00b1 ${number(row.error, 1)}` : "";
+  const name = isNarrow ? svg("text", { x: 2, y: y - 12 }, cut(row.name, width - 4)) : svg("text", { x: left - 10, y: y + 4, "text-anchor": "end" }, cut(row.name, left - 12));
   group.append(
-    svg("text", { x: left - 10, y: y + 4, "text-anchor": "end" }, cut(row.name, left - 12)),
+    name,
     svg("text", { class: "dim", x: width - 104, y: y + 4 }, block.format === "percent" ? show(row.mean) : `${number(row.mean, 1)}${spread}`),
     svg("rect", { class: "hit", x: 0, y: y - 12, width, height: 24, ...hover(text) }),
   );
@@ -87,7 +88,6 @@ function heat(block) {
         const cell = svg("rect", { x: left + j * size + 1, y: 22 + i * tall + 1, width: size - 2, height: tall - 2, rx: 4, ...hover(`${name}, ${column}\n${formatted(value, block.format)}${block.counts ? `\nn = ${block.counts[i][j]}` : ""}`) });
         cell.style.fill = `color-mix(in oklab, var(--high) ${(100 * share).toFixed(1)}%, var(--low))`;
         const text = svg("text", { x: left + (j + 0.5) * size, y: 22 + (i + 0.5) * tall + 4, "text-anchor": "middle", "pointer-events": "none" }, cut(formatted(value, block.format), size));
-        text.style.fill = share > 0.5 ? "var(--surface)" : "var(--ink)";
         picture.append(cell, text);
       });
     });
@@ -103,7 +103,7 @@ function parallel(block) {
   const brushes = new Map();
   let lit = null;
   const draw = (width) => {
-    const height = 300, top = 26, bottom = height - 30, side = width < 500 ? 34 : 66;
+    const height = 300, top = 26, bottom = height - 30, side = width < 500 ? 50 : 66;
     const at = (i) => side + (i * (width - 2 * side)) / (block.axes.length - 1);
     const scales = block.axes.map((axis, i) => axis.values
       ? scale(0, axis.values.length - 1, top + 10, bottom - 10)
@@ -112,7 +112,7 @@ function parallel(block) {
     const inside = (row) => [...brushes].every(([i, [a, b]]) => isNumber(row.values[i]) && scales[i](row.values[i]) >= a && scales[i](row.values[i]) <= b);
     const ranked = [...block.rows].sort((a, b) => (a.key === lit) - (b.key === lit));
     for (const row of ranked) picture.append(parallelLine(row, { scales, at, lit, visible: inside(row), block }));
-    block.axes.forEach((axis, i) => picture.append(parallelAxis(axis, i, { x: at(i), scale: scales[i], top, bottom, last: block.axes.length - 1, brushes, wide: width >= 500, redraw: () => draw(width) })));
+    block.axes.forEach((axis, i) => picture.append(parallelAxis(axis, i, { x: at(i), scale: scales[i], top, bottom, brushes, wide: width >= 500, redraw: () => draw(width) })));
     node.replaceChildren(...caption(block), picture, ...below(block));
   };
   responsive(node, draw);
@@ -133,15 +133,16 @@ function parallelLine(row, { scales, at, lit, visible, block }) {
   return line;
 }
 
-function parallelAxis(axis, i, { x, scale: map, top, bottom, last, brushes, wide, redraw }) {
+function parallelAxis(axis, i, { x, scale: map, top, bottom, brushes, wide, redraw }) {
   const group = svg("g", { class: "axis" });
-  const anchor = i === 0 ? "end" : i === last ? "start" : "middle";
   group.append(svg("line", { x1: x, x2: x, y1: top, y2: bottom }));
   group.append(svg("text", { x, y: 12, "text-anchor": "middle" }, wide ? axis.name : axis.short ?? axis.name));
   if (axis.values) {
-    axis.values.forEach((name, value) => { if (wide || i === 0) group.append(svg("text", { x: x + (i === 0 ? -6 : 5), y: map(value) + 4, "text-anchor": i === 0 ? "end" : "start" }, wide ? name : name.slice(0, 5))); });
+    axis.values.forEach((name, value) => { if (wide || i === 0) group.append(svg("text", { class: "halo", x: x + (i === 0 ? -6 : 5), y: map(value) + 4, "text-anchor": i === 0 ? "end" : "start" }, wide ? name : name.slice(0, 7))); });
   } else {
-    for (const value of map.domain) group.append(svg("text", { x, y: value === map.domain[0] ? bottom + 16 : top - 2 + 0, "text-anchor": anchor === "end" ? "middle" : anchor === "start" ? "middle" : anchor, "font-size": 11 }, value === map.domain[0] || wide ? formatted(value, axis.format) : ""));
+    const [low, high] = map.domain;
+    group.append(svg("text", { class: "halo", x, y: bottom + (wide || i % 2 ? 14 : 26), "text-anchor": "middle" }, formatted(low, axis.format)));
+    if (wide) group.append(svg("text", { class: "halo", x: x + 5, y: top + 10 }, formatted(high, axis.format)));
   }
   const brush = brushes.get(i);
   if (brush) {

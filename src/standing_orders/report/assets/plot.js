@@ -37,10 +37,14 @@ function extent(values, { pad = 0.05, include = [] } = {}) {
   return [low - room, high + room];
 }
 
-const short = (value) => {
+// Decimals that keep neighbouring ticks apart, the same for the whole axis.
+const decimalsOf = (levels) => (levels.length < 2 ? undefined : clamp(Math.ceil(-Math.log10(Math.abs(levels[1] - levels[0])) - 1e-9), 0, 6));
+
+const short = (value, places) => {
   const size = Math.abs(value);
   if (size >= 1e6) return `${number(value / 1e6, size >= 1e7 ? 0 : 1)} M`;
   if (size >= 1e4) return `${number(value / 1e3, 0)} k`;
+  if (places !== undefined) return number(value, places);
   return number(Number(value.toPrecision(6)), Number.isInteger(Number(value.toPrecision(6))) ? 0 : undefined);
 };
 
@@ -52,13 +56,15 @@ function frame(width, height, { x, y, xLabel, yLabel, yFormat = short, xFormat =
   const sy = scale(y[0], y[1], box.bottom, box.top);
   const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" });
   const axis = svg("g", { class: "axis", "aria-hidden": "true" });
-  for (const value of ticks(y[0], y[1], Math.max(3, (box.bottom - box.top) / 48))) {
+  const levels = ticks(y[0], y[1], Math.max(3, (box.bottom - box.top) / 48));
+  const places = decimalsOf(levels);
+  for (const value of levels) {
     axis.append(svg("line", { class: "grid-line", x1: box.left, x2: box.right, y1: sy(value), y2: sy(value) }));
-    axis.append(svg("text", { x: box.left - 7, y: sy(value) + 4, "text-anchor": "end" }, yFormat(value)));
+    axis.append(svg("text", { x: box.left - 7, y: sy(value) + 4, "text-anchor": "end" }, yFormat(value, places)));
   }
   for (const value of ticks(x[0], x[1], Math.max(2, (box.right - box.left) / 90))) {
     axis.append(svg("line", { x1: sx(value), x2: sx(value), y1: box.bottom, y2: box.bottom + 4 }));
-    axis.append(svg("text", { x: sx(value), y: box.bottom + 18, "text-anchor": "middle" }, xFormat(value)));
+    axis.append(svg("text", { x: sx(value), y: box.bottom + 18, "text-anchor": sx(value) > box.right - 16 ? "end" : "middle" }, xFormat(value)));
   }
   axis.append(svg("line", { x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
   if (xLabel) axis.append(svg("text", { x: (box.left + box.right) / 2, y: height - 6, "text-anchor": "middle" }, xLabel));
