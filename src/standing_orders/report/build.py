@@ -58,8 +58,7 @@ def build_report(
     title = " and ".join(run.name for run in runs) if len(runs) < 4 else f"{len(runs)} runs"
     return doc.document(
         f"{_TITLES[kinds[0]]}: {title}",
-        f"{_TITLES[kinds[0]]} of {len(runs)} run{'s' if len(runs) > 1 else ''}; every figure is "
-        "from the run folders or from fresh episodes, as said beside it.",
+        "Every figure is from the run folders or from fresh episodes, as said beside it.",
         sections,
     )
 

@@ -35,6 +35,9 @@ function number(value, decimals) {
 // A real minus sign before every negative number of a text.
 const typeset = (text) => text.replace(/(^|[\s(])-(?=\d)/g, `$1${MINUS}`);
 
+// An order in a sentence, with room to break the line.
+const breakable = (text) => text.replace(/\b(defender|enterprise|op_server|op_host|user)>(?=(defender|enterprise|op_server|op_host|user)\b)/g, "$1 \u203a ");
+
 const percent = (value, decimals = 1) => (isNumber(value) ? `${number(100 * value, decimals)} %` : "\u2013");
 const FORMATS = { number, percent, whole: (v) => number(v, 0), one: (v) => number(v, 1), two: (v) => number(v, 2) };
 const formatted = (value, format) =>

@@ -107,7 +107,7 @@ function parallel(block) {
     const at = (i) => side + (i * (width - 2 * side)) / (block.axes.length - 1);
     const scales = block.axes.map((axis, i) => axis.values
       ? scale(0, axis.values.length - 1, top + 10, bottom - 10)
-      : scale(...extent([block.rows.map((row) => row.values[i])]), bottom, top));
+      : scale(...extent([block.rows.map((row) => row.values[i])], { pad: 0 }), bottom, top));
     const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" }, svg("title", {}, block.title ?? ""));
     const inside = (row) => [...brushes].every(([i, [a, b]]) => isNumber(row.values[i]) && scales[i](row.values[i]) >= a && scales[i](row.values[i]) <= b);
     const ranked = [...block.rows].sort((a, b) => (a.key === lit) - (b.key === lit));
