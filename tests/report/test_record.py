@@ -13,6 +13,7 @@ from standing_orders.errors import ConfigError
 from standing_orders.learn.inputs import InputLayout
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.policy import LearnedDefender
+from standing_orders.report.episodes import Episode
 from standing_orders.report.record import Takeover, notable, record
 
 GAME = SimConfig(horizon=25)
@@ -95,3 +96,24 @@ def test_a_network_that_takes_over_from_itself_changes_nothing(is_greedy: bool) 
     forked = record(Takeover(make(), make(), 11), GAME, [6])
     assert (forked.actions == whole.actions).all()
     assert len(np.unique(whole.actions)) > 1
+
+
+class Certain:
+    """Believes that red holds as many hosts as there were steps."""
+
+    def __init__(self, config: SimConfig, num_envs: int) -> None:
+        self.held = np.zeros((num_envs, 13))
+
+    def reset(self, observations: NDArray[np.int8]) -> None:
+        self.held[:] = 0
+
+    def update(self, actions: NDArray[np.int64], observations: NDArray[np.int8]) -> None:
+        self.held[:, : int(self.held[0].sum()) % 13 + 1] = 1
+
+
+def test_a_belief_that_watches_is_recorded_step_by_step() -> None:
+    recording = record(ScriptedDefender("sleep"), GAME, [1, 2], make_believer=Certain)
+    assert recording.held_chance is not None
+    assert recording.held_chance[:4, 0].sum(axis=1).tolist() == [0, 1, 2, 3]
+    told = Episode("one", recording, 1, None).to_json()
+    assert told["chance"][2][:3] == [100, 100, 0]

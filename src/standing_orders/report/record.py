@@ -4,7 +4,7 @@ An attack is fixed by its number: the simulator's random stream is keyed by seed
 same number under another policy, or from some step on, meets the same draws.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -28,19 +28,27 @@ class Remembers(Protocol):
 
 
 class Believer(Protocol):
-    """What blue can know: the chance that red holds each host."""
+    """What blue can know of each environment, from its own actions and observations."""
 
-    def reset(self, num_envs: int) -> None:
-        """Begin one episode in each environment."""
+    @property
+    def held(self) -> NDArray[np.float64]:  # (num_envs, 13)
+        """Probability that red holds each host."""
+        ...
+
+    def reset(self, observations: NDArray[np.int8]) -> None:  # (num_envs, 52)
+        """Begin an episode."""
         ...
 
     def update(
         self,
-        actions: NDArray[np.int64] | None,  # (num_envs,); None at the start
+        actions: NDArray[np.int64],  # (num_envs,)
         observations: NDArray[np.int8],  # (num_envs, 52)
-    ) -> NDArray[np.float64]:  # (num_envs, 13)
-        """Take in one step and give P(held) of each host."""
+    ) -> None:
+        """Take in one step."""
         ...
+
+
+MakeBeliever = Callable[[SimConfig, int], Believer]  # for a game and a number of environments
 
 
 @dataclass(frozen=True)
@@ -106,7 +114,7 @@ def record(
     config: SimConfig,
     numbers: Sequence[int],
     *,
-    believer: Believer | None = None,
+    make_believer: MakeBeliever | None = None,
 ) -> Recording:
     """Play one episode for each number and note everything.
 
@@ -116,7 +124,7 @@ def record(
         policy: the defender.
         config: the game.
         numbers: which attacks, each at least 0.
-        believer: watches too, if given.
+        make_believer: makes one that watches too, if given.
 
     Raises:
         ConfigError: a number cannot be a seed, or there is none.
@@ -127,7 +135,11 @@ def record(
     policy.reset(np.array([child_seed(n, "play", "policy") for n in numbers], dtype=np.uint64))
     seen = batch.reset(np.array([child_seed(n, "play") for n in numbers], dtype=np.uint64))
     states, observations = [batch.states.copy()], [seen.copy()]
-    chances = [] if believer is None else [_begin(believer, seen)]
+    believer = None if make_believer is None else make_believer(config, len(numbers))
+    chances = []
+    if believer is not None:
+        believer.reset(seen)
+        chances.append(believer.held.copy())
     played, rewards = [], []
     for _ in range(config.horizon):
         actions = np.array(policy.act(seen))
@@ -137,7 +149,8 @@ def record(
         played.append(actions)
         rewards.append(earned.copy())
         if believer is not None:
-            chances.append(believer.update(actions, seen).copy())
+            believer.update(actions, seen)
+            chances.append(believer.held.copy())
     return Recording(
         config=config,
         policy=policy.name,
@@ -148,11 +161,6 @@ def record(
         rewards=np.stack(rewards),
         held_chance=np.stack(chances) if chances else None,
     )
-
-
-def _begin(believer: Believer, observations: NDArray[np.int8]) -> NDArray[np.float64]:
-    believer.reset(len(observations))
-    return believer.update(None, observations).copy()
 
 
 def notable(recording: Recording) -> dict[str, int]:
