@@ -1,14 +1,13 @@
 """Figures over several runs and tasks, as rliable computes them.
 
-After Agarwal et al., "Deep RL at the Edge of the
-Statistical Precipice", NeurIPS 2021.
+After Agarwal et al., "Deep RL at the Edge of the Statistical Precipice", NeurIPS 2021.
 
 | symbol | meaning |
 |---|---|
 | scores | (num_runs, num_tasks): one number for each training seed and task |
 | IQM | mean of the middle half of all scores: as robust as a median, as efficient as a mean |
 | stratified bootstrap | runs are drawn anew within each task, tasks stay |
-| P(X > Y) | chance that a run of X beats one of Y at the same task, mean over tasks; a tie is half |
+| P(X > Y) | chance that a run of X beats one of Y, mean over tasks; a tie is half |
 | profile | share of all scores above a threshold |
 """
 
@@ -60,7 +59,7 @@ def probability_of_improvement(scores: Scores, other: Scores) -> float:
 
     Example:
         >>> probability_of_improvement(np.array([[2.0], [3.0]]), np.array([[1.0], [3.0]]))
-        0.875
+        0.625
     """
     if scores.shape[1] != other.shape[1]:
         raise ConfigError(f"{scores.shape[1]} and {other.shape[1]} tasks: must be the same ones")
