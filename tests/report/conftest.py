@@ -9,7 +9,8 @@ import pytest
 
 from standing_orders.config import SearchConfig, TrainConfig
 from standing_orders.report.reading import Record
-from standing_orders.rules.orders import describe_order
+from standing_orders.rules.compliance import OrderCompliance
+from standing_orders.rules.orders import Order
 from standing_orders.runs.folder import RunFolder
 from standing_orders.runs.journal import Journal
 
@@ -24,7 +25,7 @@ def made_up_update(update: int, *, order: int = 6, passed: bool = False) -> Reco
     """A record as a training run writes it."""
     share = update / (update + 10)
     return {
-        "update": update, "order_id": order, "order": describe_order(order), "episodes": 100,
+        "update": update, "order_id": order, "order": str(Order(order)), "episodes": 100,
         "total_episodes": 100 * update, "gate_episodes": 0,
         "reward": {"environment": -100 * (1 - share), "alignment": 5.0, "total": -95.0},
         "compliance": {
@@ -57,13 +58,22 @@ def train_run(tmp_path: Path) -> Path:
     return make_run(tmp_path / "trained", "train", train_config(seed=3), records)
 
 
+KEPT = OrderCompliance(
+    episodes=100, fixes=1_000, neutral=100, compliant=870, violations=30, contested_compliant=90,
+    contested_violations=10, held_steps=1_500, answered_steps=900, aimed=850,
+)  # fmt: skip
+MADE_UP = {
+    "strict_interval95": [0.9, 1.0], "contested_interval95": [0.8, 1.0], **KEPT.to_json(),
+}  # fmt: skip
+
+
 def made_up_visit(iteration: int, order: int, value: float) -> Record:
     return {
         "event": "result", "iteration": iteration, "round": iteration, "order_id": order,
-        "order": describe_order(order), "visit": 1, "policy": f"{order:03d}", "start": "base",
-        "ucb": 0.0, "mean": value, "std": 1.0, "chance": 0.8, "passed": True, "reward": value,
-        "std_error": 0.5,
-        "compliance": {"strict": 0.97, "contested": 0.9 + order / 2000, "response": 0.6},
+        "order": str(Order(order)), "visit": 1, "policy": f"{order:03d}", "start": "base",
+        "score": 0.0, "decided_by": "ucb", "mean": value, "std": 1.0, "chance": 0.8,
+        "passed": True, "verdict": "passed", "reason": "made up", "reward": value,
+        "std_error": 0.5, "compliance": MADE_UP,
         "gp_updated": True, "stopped": "gate passed", "updates": [0, 1],
         "episodes": {"training": 100, "gate": 200, "evaluation": 200},
         "total_episodes": 500 * iteration,
@@ -74,9 +84,12 @@ def make_search_run(path: Path) -> Path:
     orders = range(0, 120, 10)
     results = [made_up_visit(i, order, -50 - order / 4) for i, order in enumerate(orders, 1)]
     final = {
-        "event": "final", "order_id": 0, "order": describe_order(0), "policy": "000",
+        "event": "final", "order_id": 0, "order": str(Order(0)), "policy": "000",
         "start": "base", "passed": True, "episodes": {"final": 100}, "total_episodes": 6100,
-        "measured": {"return": -50.2, "std_error": 0.4, "episodes": 100, "strict": 0.97},
+        "measured": {
+            "return": -50.2, "std_error": 0.4, "passed": True, "verdict": "passed",
+            "reason": "made up", **MADE_UP,
+        },
     }  # fmt: skip
     config = SearchConfig(budget=6100).model_dump(mode="json") | {"base_run": None}
     return make_run(path, "search", config, [*results, final])

@@ -22,7 +22,7 @@ def believe(values: NDArray[np.float64], seed: int) -> Belief:
         Observation(int(order), float(values[order] + STD_ERROR * rng.standard_normal()), STD_ERROR)
         for order in orders
     ]
-    return fit_surrogate(seen, seed=seed).joint
+    return fit_surrogate(seen, seed=seed).belief
 
 
 def one_precedence(pair: int, worth: float) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from standing_orders.report.document import Block
 from standing_orders.report.page import write_page
 from standing_orders.report.reading import Run, named_apart, read_run
 from standing_orders.report.replays import PolicyMaker, find_episodes, told_otherwise
-from standing_orders.rules.orders import describe_order, parse_order
+from standing_orders.rules.orders import Order
 
 Tell = Callable[[str], None]
 DEFAULT_ORDER = "critical_first"  # told to a policy that follows any, if nothing else is said
@@ -128,14 +128,13 @@ def _detect(runs: Sequence[Run], num_episodes: int, tell: Tell) -> list[Block]:
 def _play(runs: Sequence[Run], policies: Sequence[Path], count: int, tell: Tell) -> list[Block]:
     """Score cards and replays from fresh episodes."""
     from standing_orders.evaluate.card import evaluate  # noqa: PLC0415
-    from standing_orders.evaluate.obedience import reverse_order  # noqa: PLC0415
 
     cards, episodes = [], []
     for run, path in zip(runs, policies, strict=True):
         tell(f"{run.name}: playing {count} episodes against each red agent")
         try:
             policy = read_run(path)
-            config, order, make = game_of(policy), _order_of(policy), policy_maker(path)
+            config, order, make = game_of(policy), order_of(policy), policy_maker(path)
             game = GameConfig(**config.model_dump(include=set(GameConfig.model_fields)))
             cards.append(
                 evaluate(
@@ -143,7 +142,7 @@ def _play(runs: Sequence[Run], policies: Sequence[Path], count: int, tell: Tell)
                     seed=0,
                 )
             )  # fmt: skip
-            others = [] if order is None else [told_otherwise(make, reverse_order(order))]
+            others = [] if order is None else [told_otherwise(make, Order(order).backwards().index)]
             episodes += find_episodes(
                 make, config, order=order, num_episodes=min(count, 200), others=others
             )
@@ -156,10 +155,10 @@ def _play(runs: Sequence[Run], policies: Sequence[Path], count: int, tell: Tell)
 
 def policy_maker(path: Path) -> PolicyMaker:
     """What makes the policy of a run, told an order."""
-    from standing_orders.evaluate.scoring import find_policy  # noqa: PLC0415
+    from standing_orders.evaluate.find import find_policy  # noqa: PLC0415
 
     def make(told: int | None) -> Policy:
-        return find_policy(str(path), order=None if told is None else describe_order(told))[0]
+        return find_policy(str(path), order=None if told is None else str(Order(told)))
 
     return make
 
@@ -173,11 +172,12 @@ def game_of(policy: Run) -> SimConfig:
     return SimConfig(**values, red="b_line" if red == "mixed" else red)
 
 
-def _order_of(policy: Run) -> int | None:
+def order_of(policy: Run) -> int | None:
+    """What a policy is told if nothing else is said; None for one that takes no order."""
     told = policy.config["order"]
     if told == NO_ORDER:
         return None
-    return parse_order(DEFAULT_ORDER if told == ANY_ORDER else told)
+    return Order.parse(DEFAULT_ORDER if told == ANY_ORDER else told).index
 
 
 _SECTIONS: dict[str, Callable[[Sequence[Run], int, Tell], list[Block]]] = {

@@ -26,7 +26,7 @@ from standing_orders.cage2.scenario import (
 from standing_orders.report.narrate import narrate_blue, narrate_red
 from standing_orders.report.record import Recording
 from standing_orders.rules.compliance import NO_FIX, VERDICTS, judge, top_held
-from standing_orders.rules.orders import ORDERS, describe_order
+from standing_orders.rules.orders import ORDERS, Order
 
 WAY_OF_RED = (2, 0, 1)  # subnets from left to right: User, Enterprise, Operational
 _MAX_SESSIONS_SHOWN = 9
@@ -101,7 +101,7 @@ def _track(recording: Recording, place: int, order: int | None, label: str) -> d
         "label": label,
         "policy": recording.policy,
         "order": None if order is None else list(ORDERS[order]),
-        "order_text": None if order is None else describe_order(order),
+        "order_text": None if order is None else str(Order(order)),
         "access": _digits(truth["red_access"]),
         "sessions": _digits(sessions),
         "activity": _digits(_activity(seen)),

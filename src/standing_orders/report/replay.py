@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from standing_orders.cage2.policy import Policy
-from standing_orders.config import ANY_ORDER, NO_ORDER, SimConfig
+from standing_orders.config import SimConfig
 from standing_orders.errors import ConfigError
 from standing_orders.report import document as doc
-from standing_orders.report.build import DEFAULT_ORDER, game_of, policy_maker
+from standing_orders.report.build import game_of, order_of, policy_maker
 from standing_orders.report.episodes import Episode
 from standing_orders.report.parts import REPLAY_NOTE
 from standing_orders.report.reading import kind_of, read_run
@@ -19,7 +19,7 @@ from standing_orders.report.replays import (
     find_episodes,
     told_otherwise,
 )
-from standing_orders.rules.orders import parse_order
+from standing_orders.rules.orders import Order
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,7 @@ def _source(name: str) -> _Source:
     if kind_of(path) == "search":
         path = path / "best"
     run = read_run(path)
-    told = run.config["order"]
-    order = None if told == NO_ORDER else parse_order(DEFAULT_ORDER if told == ANY_ORDER else told)
+    order = order_of(run)
     return _Source(policy_maker(path), order, takes_order=order is not None, game=game_of(run))
 
 
@@ -66,7 +65,7 @@ def find_replay(task: ReplayTask) -> list[Episode]:
         CheckpointError: the run folder is damaged.
     """
     source = _source(task.policy)
-    wanted = None if task.order is None else parse_order(task.order)
+    wanted = None if task.order is None else Order.parse(task.order).index
     is_fork = task.fork_at is not None
     if not is_fork and task.fork_policy is not None:
         raise ConfigError(f"policy = {task.fork_policy!r}: name the step of the fork too (fork-at)")

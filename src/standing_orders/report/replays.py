@@ -11,7 +11,7 @@ from standing_orders.config import SimConfig
 from standing_orders.errors import ConfigError
 from standing_orders.report.episodes import Episode, Fork
 from standing_orders.report.record import Recording, Takeover, notable, record
-from standing_orders.rules.orders import describe_order
+from standing_orders.rules.orders import Order
 
 # Makes a policy that is told an order; None: its own, or one that takes none.
 PolicyMaker = Callable[[int | None], Policy]
@@ -28,7 +28,7 @@ class OtherFuture:
 
 def told_otherwise(make: PolicyMaker, order: int) -> OtherFuture:
     """The same policy, told another order."""
-    return OtherFuture(f"told {describe_order(order)}", lambda: make(order), order)
+    return OtherFuture(f"told {Order(order)}", lambda: make(order), order)
 
 
 def first_contested(recording: Recording, place: int) -> int | None:

@@ -12,8 +12,9 @@ from standing_orders.errors import StandingOrdersError
 from standing_orders.report import document as doc
 from standing_orders.report.document import Block
 from standing_orders.report.reading import Record, Run, curve, read_run
-from standing_orders.rules.orders import NUM_ORDERS, RANKS, describe_order
+from standing_orders.rules.orders import NUM_ORDERS, RANKS, Order
 from standing_orders.search.answer import Answer, answer
+from standing_orders.search.records import read_record
 from standing_orders.search.state import SearchState
 from standing_orders.stats import NORMAL_95
 
@@ -27,6 +28,7 @@ class Found:
 
     run: Run
     state: SearchState
+    board: list[Record]  # rows of the leaderboard, best first
     answer: Answer | None  # None before the first visit
 
 
@@ -35,13 +37,13 @@ def read_search(run: Run) -> Found:
 
     Raises:
         ConfigError: its config is not one of this version.
+        CheckpointError: a record is not one of this version.
     """
     values = {name: value for name, value in run.config.items() if name != "base_run"}
-    state = SearchState(SearchConfig(**values), tuple(run.records))
-    ranking = state.ranking()
-    if not ranking:
-        return Found(run, state, None)
-    return Found(run, state, answer(state.belief, best=ranking[0]["order_id"]))
+    state = SearchState(SearchConfig(**values), tuple(map(read_record, run.records)))
+    board = [standing.to_json() for standing in state.leaderboard()]
+    said = answer(state.belief, best=board[0]["order_id"]) if board else None
+    return Found(run, state, board, said)
 
 
 def answer_section(found: Found) -> Block:
@@ -53,18 +55,18 @@ def answer_section(found: Found) -> Block:
     )
     if said is None:
         return doc.section("The answer", asked, doc.lead("No order has been visited yet."))
-    final = state.final or {}
-    measured = final.get("measured")
+    final = state.final
+    measured = None if final is None else final.measured
     score = interval = None
-    if measured and measured.get("std_error") is not None:
-        mean, half = measured["return"], NORMAL_95 * measured["std_error"]
+    if measured is not None and measured.std_error is not None:
+        mean, half = measured.mean_return, NORMAL_95 * measured.std_error
         score = f"{mean:.2f}"
-        interval = f"95 %: {mean - half:.2f} to {mean + half:.2f}, n = {measured['episodes']}"
-    passed = sum(bool(record["passed"]) for record in state.ranking())
+        interval = f"95 %: {mean - half:.2f} to {mean + half:.2f}, n = {measured.kept.episodes}"
+    passed = sum(bool(record["passed"]) for record in found.board)
     facts = doc.facts(
         ("Fresh score of the best", score, interval),
         ("Cannot be told apart from it", len(said.ties), f"at the {100 * said.level:.0f} % level"),
-        ("Orders visited", len(state.ranking()), f"{passed} passed the gate"),
+        ("Orders visited", len(found.board), f"{passed} passed the gate"),
         ("Precedences that matter", sum(p.matters for p in said.precedences), "of ten"),
         ("Episodes", state.used, "all of the search" if final else "so far; it has not ended"),
     )
@@ -132,25 +134,25 @@ def _places_map(found: Found) -> Block:
 
 def board_section(found: Found) -> Block:
     """The leaderboard with its ties, and how places go with results."""
-    said, state = found.answer, found.state
+    said = found.answer
     if said is None:
         return doc.section("Orders")
-    belief, alike = state.belief, {said.best, *said.ties}
+    alike = {said.best, *said.ties}
     rows, keys, marked = [], [], []
-    for place, record in enumerate(state.ranking(), start=1):
+    for record in found.board:
         order, kept = record["order_id"], record["compliance"]
-        episodes = _episodes(state, order)
+        visits = found.state.visits_of(Order(order))
         rows.append(
             [
-                place if record["passed"] else "failed",
+                record["rank"] if record["passed"] else record["verdict"],
                 record["order"],
                 record["reward"],
                 record["std_error"],
-                float(belief.mean[order]) if record["passed"] else None,
+                record["posterior"]["mean"] if record["passed"] else None,
                 kept.get("strict"),
                 kept.get("contested"),
                 kept.get("response"),
-                episodes,
+                sum(sum(visit.episodes.values()) for visit in visits),
                 record["start"],
             ]
         )
@@ -168,11 +170,7 @@ def board_section(found: Found) -> Block:
         "Episodes: training, gate and evaluation of that order. Point at a row to find the order "
         "in every chart; click to keep it.",
     )  # fmt: skip
-    return doc.section("Orders visited", board, _places_chart(state.ranking()), short="Orders")
-
-
-def _episodes(state: SearchState, order: int) -> int:
-    return sum(sum(one["episodes"].values()) for one in state.results if one["order_id"] == order)
+    return doc.section("Orders visited", board, _places_chart(found.board), short="Orders")
 
 
 def _places_chart(ranking: Sequence[Record]) -> Block | None:
@@ -223,7 +221,7 @@ def surrogate_section(found: Found) -> Block:
     for stop in stops[stops > 0]:
         seen = results[: int(stop)]
         belief = SearchState(found.state.config, tuple(seen)).belief
-        visited = [record["order_id"] for record in seen]
+        visited = [result.order.index for result in seen]
         best = max(best, *(float(last[order]) for order in visited))
         regret = float(last.max()) - best
         regrets.append((int(stop), regret))
@@ -238,7 +236,7 @@ def surrogate_section(found: Found) -> Block:
     scrub = {
         "kind": "surrogate",
         "title": "The surrogate after each visit",
-        "orders": [describe_order(order) for order in range(NUM_ORDERS)],
+        "orders": [str(Order(order)) for order in range(NUM_ORDERS)],
         "moments": moments,
         "note": "Mean and one standard deviation for each of the 120 orders; blue ones have been "
         "visited. Move the slider to see it learn.",
@@ -257,7 +255,7 @@ def surrogate_section(found: Found) -> Block:
                 note="How far the best order visited so far is below the best of all 120, both by "
                 "the last belief.", include=[0.0],
             ),
-            _cost_chart(results),
+            _cost_chart([result.to_json() for result in results]),
         ),
         short="Search",
     )  # fmt: skip
@@ -279,7 +277,7 @@ def _cost_chart(results: Sequence[Record]) -> Block:
 def training_section(found: Found, *, max_orders: int = 120) -> Block:
     """Curves of every policy that the search trained, linked with the leaderboard."""
     rewards, strict, problems = [], [], []
-    for record in found.state.ranking()[:max_orders]:
+    for record in found.board[:max_orders]:
         try:
             policy = read_run(found.run.path / "policies" / str(record["policy"]))
         except StandingOrdersError as err:

@@ -21,7 +21,7 @@ from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]
 
 from standing_orders.cage2.scenario import UNIT_TYPES
 from standing_orders.errors import ConfigError
-from standing_orders.rules.orders import NUM_ORDERS, PAIRS, PRECEDENCE_BITS, describe_order
+from standing_orders.rules.orders import NUM_ORDERS, PAIRS, PRECEDENCE_BITS, Order
 from standing_orders.search.surrogate import Belief
 
 LEVEL = 0.95
@@ -78,7 +78,7 @@ class Answer:
         )
         apart = "" if not self.ties else f" not to be told apart from it at the {share} level"
         return (
-            f"The best order is {describe_order(self.best)}; {others}{apart}. What matters most is "
+            f"The best order is {Order(self.best)}; {others}{apart}. What matters most is "
             f"{top.first} before {top.second}, worth {worth}."
         )
 
@@ -86,8 +86,8 @@ class Answer:
         """Plain data for a journal or a report."""
         return {
             "level": self.level,
-            "best": describe_order(self.best),
-            "ties": [describe_order(order) for order in self.ties],
+            "best": str(Order(self.best)),
+            "ties": [str(Order(order)) for order in self.ties],
             "matters": self.matters,
             "precedences": [one.to_json() for one in self.precedences],
             "sentence": self.sentence(),
