@@ -88,7 +88,11 @@ def _search(runs: Sequence[Run], num_episodes: int, tell: Tell) -> list[Block]:
 
     sections: list[Block] = []
     for run in runs:
-        found = search.read_search(run)
+        try:
+            found = search.read_search(run)
+        except StandingOrdersError as err:
+            sections.append(doc.section(run.name, doc.warning(str(err))))
+            continue
         made = [
             search.answer_section(found),
             search.matters_section(found),
@@ -123,6 +127,18 @@ def _detect(runs: Sequence[Run], num_episodes: int, tell: Tell) -> list[Block]:
         detect.test_section(evaluations.get(runs[0].name)),
         parts.how_to_repeat(runs),
     ]
+
+
+def _compare(runs: Sequence[Run], _num_episodes: int, _tell: Tell) -> list[Block]:
+    from standing_orders.report import compare  # noqa: PLC0415
+
+    made = []
+    for run in runs:
+        one = compare.sections(run)
+        if len(runs) > 1:
+            one = [section | {"title": f"{section['title']}: {run.name}"} for section in one]
+        made += one
+    return [*made, parts.how_to_repeat(runs)]
 
 
 def _play(runs: Sequence[Run], policies: Sequence[Path], count: int, tell: Tell) -> list[Block]:
@@ -184,5 +200,11 @@ _SECTIONS: dict[str, Callable[[Sequence[Run], int, Tell], list[Block]]] = {
     "train": _train,
     "search": _search,
     "detect": _detect,
+    "compare": _compare,
 }
-_TITLES = {"train": "Training", "search": "Search for the best order", "detect": "Detection team"}
+_TITLES = {
+    "train": "Training",
+    "search": "Search for the best order",
+    "detect": "Detection team",
+    "compare": "Comparison",
+}
