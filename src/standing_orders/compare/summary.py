@@ -19,7 +19,7 @@ from standing_orders.rules.compliance import OrderCompliance
 from standing_orders.stats import NORMAL_95
 
 Record = dict[str, Any]
-THRESHOLDS = tuple(round(0.02 * i, 2) for i in range(51))
+_NUM_THRESHOLDS = 61
 FIGURES = ("compliance", "strict", "contested", "response", "aim")
 
 
@@ -33,7 +33,7 @@ class Row:
     mean: Estimate  # of normalised scores: 0 is a defender that sleeps, 1 one that loses nothing
     iqm: Estimate
     improvement: Estimate | None  # chance to beat the first contestant; None for the first
-    profile: tuple[float, ...]  # share of normalised scores above each of THRESHOLDS
+    profile: tuple[float, ...]  # share of normalised scores above each of the thresholds
     figures: dict[str, float | None]  # the five compliance figures, pooled
     judged_by: str
     training_episodes: int  # of all runs
@@ -45,12 +45,13 @@ class Summary:
     """All contestants, and those that failed."""
 
     rows: tuple[Row, ...]
+    thresholds: tuple[float, ...]  # of the profiles, from the lowest score to the highest
     failed: dict[str, str]  # name -> why
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {
-            "thresholds": list(THRESHOLDS),
+            "thresholds": list(self.thresholds),
             "contestants": [asdict(row) for row in self.rows],
             "failed": self.failed,
         }
@@ -71,6 +72,9 @@ def summarise(records: Sequence[Record], *, seed: int = 0) -> Summary:
             results.setdefault(record["contestant"], []).append(record)
     scores = {name: _scores(own, zero) for name, own in results.items()}
     first = next(iter(scores.values()), None)
+    whole = np.concatenate([np.zeros(1), *(table.ravel() for table in scores.values())])
+    low = whole[1:].min() if len(whole) > 1 else 0.0
+    thresholds = np.linspace(low, whole.max(), _NUM_THRESHOLDS).round(4).tolist()
     rows = []
     for name, own in results.items():
         is_first = scores[name] is first
@@ -84,14 +88,14 @@ def summarise(records: Sequence[Record], *, seed: int = 0) -> Summary:
                 improvement=None
                 if is_first or first is None
                 else estimate(probability_of_improvement, scores[name], first, seed=seed),
-                profile=tuple(profile(scores[name], THRESHOLDS)),
+                profile=tuple(profile(scores[name], thresholds)),
                 figures=_pooled(own),
                 judged_by=own[0]["judged_by"],
                 training_episodes=sum(record["training_episodes"] for record in own),
                 seconds=sum(record["seconds"] for record in own),
             )
         )
-    return Summary(tuple(rows), failed)
+    return Summary(tuple(rows), tuple(thresholds), failed)
 
 
 def _scores(own: Sequence[Record], zero: dict[str, float]) -> Scores:

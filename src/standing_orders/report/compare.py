@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from standing_orders.compare.aggregate import Estimate
-from standing_orders.compare.summary import FIGURES, THRESHOLDS, Row, Summary, summarise
+from standing_orders.compare.summary import FIGURES, Row, Summary, summarise
 from standing_orders.report import document as doc
 from standing_orders.report.document import Block
 from standing_orders.report.reading import Run
+
+ORACLE = "oracle@"  # a yardstick, never a score
 
 
 def sections(run: Run) -> list[Block]:
@@ -20,7 +22,10 @@ def _answer(found: Summary) -> Block:
     blocks: list[Block | None] = [
         doc.warning(f"{name} failed and is left out: {why}") for name, why in found.failed.items()
     ]
-    ranked = sorted(found.rows, key=lambda row: -row.iqm.value)
+    ranked = sorted(
+        (row for row in found.rows if not row.name.startswith(ORACLE)),
+        key=lambda row: -row.iqm.value,
+    )
     if not ranked:
         return doc.section("The answer", *blocks, doc.lead("No run has been measured yet."))
     best = ranked[0]
@@ -61,7 +66,7 @@ def _scores(found: Summary) -> Block:
         doc.grid(
             doc.intervals(
                 "Interquartile mean", [_bar(row.name, row.iqm) for row in ranked],
-                x="share of the sleeper's loss that is saved", form="percent", level=0.0,
+                x="share of the sleeper's loss that is saved", form="percent",
                 note="Mean of the middle half of all runs and tasks; 95 % stratified bootstrap.",
             ),
             doc.intervals(
@@ -70,7 +75,7 @@ def _scores(found: Summary) -> Block:
                 x="of a run against one of the same task", form="percent", level=0.5,
             ),
             doc.lines(
-                "Performance profile", [_profile(row) for row in ranked],
+                "Performance profile", [_profile(row, found.thresholds) for row in ranked],
                 x="share saved", y="runs above it", form="percent", value_range=(0, 1),
                 note="How large a share of all runs is above each score; higher is better.",
             ),
@@ -78,8 +83,8 @@ def _scores(found: Summary) -> Block:
     )  # fmt: skip
 
 
-def _profile(row: Row) -> dict[str, Any]:
-    return {"name": row.name, "key": row.name, "x": list(THRESHOLDS), "y": list(row.profile)}
+def _profile(row: Row, thresholds: Sequence[float]) -> dict[str, Any]:
+    return {"name": row.name, "key": row.name, "x": list(thresholds), "y": list(row.profile)}
 
 
 def _table(found: Summary) -> Block:
@@ -102,6 +107,7 @@ def _table(found: Summary) -> Block:
         "Figures",
         doc.table(
             columns, rows, keys=[row.name for row in found.rows],
-            note="Mean return of each task; episodes: those of training, all runs together.",
+            note="Mean return of each task; episodes: those of training, all runs together. An "
+            "oracle sees the true state: a yardstick, never a score.",
         ),
     )  # fmt: skip

@@ -187,7 +187,7 @@ def _preset_folder() -> Path:
 
 
 def _defaults(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings of a kind of run, with some given; none if the kind has no model."""
+    """All settings of a kind of run, with some given."""
     model: type[Config]
     if kind == "detect":
         from standing_orders.detect.config import DetectConfig  # noqa: PLC0415
@@ -196,13 +196,13 @@ def _defaults(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
     elif kind in ("train", "search"):
         model = TrainConfig if kind == "train" else SearchConfig
     else:
-        return {}
+        from standing_orders.compare.config import CompareConfig  # noqa: PLC0415
+
+        model = CompareConfig
     return flatten(model(**values).model_dump(mode="json"))
 
 
 def _differences(own: dict[str, Any], other: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    if not other:
-        return {}
     return {
         name: (own.get(name), other.get(name))
         for name in own

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from standing_orders.belief import Belief
 from standing_orders.cage2.policy import Policy
 from standing_orders.cage2.scenario import UNIT_TYPE_HOSTS
 from standing_orders.config import SimConfig
@@ -69,13 +70,12 @@ def find_episodes(
     """
     if fork_at is not None and not 0 <= fork_at < config.horizon:
         raise ConfigError(f"fork-at = {fork_at}: must be between 0 and {config.horizon - 1}")
-    chosen = list(numbers) or list(range(num_episodes))
-    recording = record(make(order), config, chosen)
-    places = (
-        {f"episode {number}": place for place, number in enumerate(chosen)}
-        if numbers
-        else notable(recording)
-    )
+    if numbers:
+        wanted = {f"episode {number}": number for number in numbers}
+    else:
+        # An episode is the same in any company, so that the belief need only watch the chosen.
+        wanted = notable(record(make(order), config, range(num_episodes)))
+    recording = record(make(order), config, list(wanted.values()), make_believer=Belief)
     return [
         Episode(
             label=label,
@@ -84,7 +84,7 @@ def find_episodes(
             order=order,
             forks=tuple(_forks(make, recording, place, order, fork_at, others)),
         )
-        for label, place in places.items()
+        for place, label in enumerate(wanted)
     ]
 
 
@@ -107,6 +107,7 @@ def _forks(
                 Takeover(make(order), other.make(), step),
                 recording.config,
                 [recording.numbers[place]],
+                make_believer=Belief,
             ),
             0,
             other.order,
