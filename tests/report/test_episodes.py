@@ -69,6 +69,7 @@ def test_an_episode_is_plain_data_and_small() -> None:
     told = Episode("one", record(restoring(), GAME, [1]), 0, ORDER).to_json()
     assert len(json.dumps(told)) < 25_000
     assert len(game_names()["hosts"]) == 13
+    assert (told["red"], told["head_start"]) == (GAME.red, GAME.head_start)
 
 
 def test_a_fork_begins_where_two_types_are_held() -> None:

@@ -25,8 +25,8 @@ def test_another_policy_takes_over_at_the_step() -> None:
     (found,) = find_replay(task)
     (fork,) = found.to_json()["forks"]
     assert fork["at"] == 5
-    assert fork["blue"][:5] == found.to_json()["blue"][:5]
-    assert fork["blue"][5:] != found.to_json()["blue"][5:]
+    assert fork["blue_text"][:5] == found.to_json()["blue_text"][:5]
+    assert fork["blue_text"][5:] != found.to_json()["blue_text"][5:]
 
 
 @pytest.mark.parametrize(

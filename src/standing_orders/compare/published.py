@@ -6,14 +6,18 @@ were given. Each is trained here for some orders, and judged on fresh episodes.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from standing_orders.compare.contestants import PRESETS
 from standing_orders.config import TrainConfig, read_toml
 from standing_orders.errors import NumericsError
 from standing_orders.rules.orders import Order
+from standing_orders.runs.folder import RunFolder, is_run
+from standing_orders.runs.journal import Journal
 from standing_orders.seeding import child_seed
 
+KIND = "published"
 Changes = dict[str, dict[str, Any]]
 # The proposals in the order in which they were published.
 PROPOSALS: dict[str, Changes] = {
@@ -176,7 +180,43 @@ def run_grid(
                 ).to_json()
             except NumericsError as err:
                 outcome = {"setting": setting.name, "order": str(order), "error": str(err)}
-            yield {"event": "published", **outcome}
+            yield {"event": KIND, **outcome}
+
+
+def published(
+    path: Path,
+    orders: Sequence[Order],
+    *,
+    episodes: int,
+    seed: int,
+    report: Callable[[str], None] = lambda _: None,
+) -> list[dict[str, Any]]:
+    """Run the grid in a new folder, or go on with the one that is there, whose own settings hold.
+
+    Returns:
+        All outcomes.
+
+    Raises:
+        CheckpointError: the folder cannot be used.
+    """
+    if is_run(path):
+        folder = RunFolder.open(path, kind=KIND)
+    else:
+        values = {"orders": [str(order) for order in orders], "episodes": episodes, "seed": seed}
+        folder = RunFolder.create(path, values, KIND)
+    told = folder.config
+    with folder.lock(), Journal(folder.path / "journal.jsonl", report=report) as journal:
+        written = journal.read()
+        records = [record for record in written if record["event"] == KIND]
+        wanted = [Order.parse(name) for name in told["orders"]]
+        for record in run_grid(
+            wanted, episodes=told["episodes"], seed=told["seed"], done=records, report=report
+        ):
+            journal.append(record)
+            records.append(record)
+        if not any(record["event"] == "final" for record in written):
+            journal.append({"event": "final"})
+    return records
 
 
 def claimed_beside_measured(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

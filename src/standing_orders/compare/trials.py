@@ -23,7 +23,7 @@ from standing_orders.seeding import child_seed
 
 EVALUATION_EPISODES = 200  # of which an evaluation is the mean
 STRATEGIES: tuple[Strategy, ...] = ("ucb", "thompson", "ei", "random", "sweep")
-BUDGETS = (10, 20, 40)  # evaluations
+BUDGETS = (5, 10, 20)  # evaluations
 
 
 @dataclass(frozen=True)

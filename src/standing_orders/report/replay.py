@@ -36,24 +36,32 @@ class ReplayTask:
 
 
 @dataclass(frozen=True)
-class _Source:
+class Source:
+    """A policy that can be replayed."""
+
     make: PolicyMaker
     order: int | None  # its own
     takes_order: bool
     game: SimConfig
 
 
-def _source(name: str) -> _Source:
+def source_of(name: str) -> Source:
+    """A scripted defender by name, or the policy of a run.
+
+    Raises:
+        ConfigError: there is no such policy.
+        CheckpointError: the run folder is damaged.
+    """
     path = Path(name)
     if not (path / "run.json").is_file():
         make = policy_maker(path)
         make(None)  # an unknown name is refused before anything is played
-        return _Source(make, None, takes_order=False, game=SimConfig())
+        return Source(make, None, takes_order=False, game=SimConfig())
     if kind_of(path) == "search":
         path = path / "best"
     run = read_run(path)
     order = order_of(run)
-    return _Source(policy_maker(path), order, takes_order=order is not None, game=game_of(run))
+    return Source(policy_maker(path), order, takes_order=order is not None, game=game_of(run))
 
 
 def find_replay(task: ReplayTask) -> list[Episode]:
@@ -64,14 +72,14 @@ def find_replay(task: ReplayTask) -> list[Episode]:
             beyond the end.
         CheckpointError: the run folder is damaged.
     """
-    source = _source(task.policy)
+    source = source_of(task.policy)
     wanted = None if task.order is None else Order.parse(task.order).index
     is_fork = task.fork_at is not None
     if not is_fork and task.fork_policy is not None:
         raise ConfigError(f"policy = {task.fork_policy!r}: name the step of the fork too (fork-at)")
     if wanted is not None and not is_fork and not source.takes_order:
         # A scripted defender is not told anything, but may be judged by an order.
-        source = _Source(_untold(source.make), wanted, takes_order=False, game=source.game)
+        source = Source(_untold(source.make), wanted, takes_order=False, game=source.game)
         wanted = None
     order = wanted if wanted is not None and not is_fork else source.order
     others = [_other(task, source, wanted)] if is_fork else []
@@ -95,14 +103,14 @@ def _untold(make: PolicyMaker) -> PolicyMaker:
     return untold
 
 
-def _other(task: ReplayTask, source: _Source, wanted: int | None) -> OtherFuture:
+def _other(task: ReplayTask, source: Source, wanted: int | None) -> OtherFuture:
     if task.fork_policy is None:
         if wanted is None:
             raise ConfigError("fork-at: name an order or a policy that takes over")
         if not source.takes_order:
             raise ConfigError(f"order = {task.order!r}: {task.policy} takes no order")
         return told_otherwise(source.make, wanted)
-    successor = _source(task.fork_policy)
+    successor = source_of(task.fork_policy)
     judged = source.order if wanted is None else wanted
     told = judged if successor.takes_order else None
     return OtherFuture(task.fork_policy, lambda: successor.make(told), judged)

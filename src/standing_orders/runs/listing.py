@@ -16,7 +16,7 @@ from standing_orders.runs.plain import decode
 
 FINISHED, RUNNING, RESUMABLE, DAMAGED = "finished", "running", "resumable", "damaged"
 STATES = (FINISHED, RUNNING, RESUMABLE, DAMAGED)
-_WITHOUT_CHECKPOINT = {"search", "compare"}  # whose journal alone says how to go on
+_WITHOUT_CHECKPOINT = {"search", "compare", "published"}  # whose journal alone says how to go on
 
 
 @dataclass(frozen=True)

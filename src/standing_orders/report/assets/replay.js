@@ -126,6 +126,7 @@ function controls(block, state, { go, play, choose, chooseFork, setSpeed }) {
   const episode = el("select", { onchange: (event) => choose(Number(event.target.value)) },
     block.episodes.map((one, i) => el("option", { value: i }, episodeName(one))));
   const fork = el("select", { onchange: (event) => chooseFork(event.target.value === "" ? null : Number(event.target.value)) });
+  const against = el("span", { class: "against" });
   const forkLabel = el("label", {}, "Fork", fork);
   const playButton = el("button", { type: "button", class: "play", "aria-pressed": "false", onclick: play }, "Play");
   const speed = el("select", { onchange: (event) => setSpeed(Number(event.target.value)) },
@@ -135,12 +136,13 @@ function controls(block, state, { go, play, choose, chooseFork, setSpeed }) {
   return {
     episode, fork, speed, slider, when, play: playButton,
     stage: el("div", {}),
-    bar: el("div", { class: "bar no-print" }, el("label", {}, "Episode", episode), forkLabel),
+    bar: el("div", { class: "bar no-print" }, el("label", {}, "Episode", episode), forkLabel, against),
     time: el("div", { class: "time no-print" }, el("div", { class: "bar" },
       button("M2 2h2.4v12H2zM14 2v12L5 8z", "to the start", () => go(0)), button("M12 2v12L4 8z", "one step back", () => go(state.t - 1)), playButton,
       button("M4 2v12l8 -6z", "one step on", () => go(state.t + 1)), button("M11.6 2H14v12h-2.4zM2 2v12l9 -6z", "to the end", () => go(Infinity)),
       el("label", {}, "Speed", speed), when), slider),
     fillForks(one) {
+      against.textContent = [`${one.policy} against ${one.red}`, one.head_start ? `${one.head_start} steps ahead` : "", one.red_tempo > 1 ? `${one.red_tempo} actions a step` : ""].filter(Boolean).join(", ");
       fork.replaceChildren(el("option", { value: "" }, one.forks.length ? "as it was played" : "none recorded"),
         ...one.forks.map((f, i) => el("option", { value: i }, `from step ${f.at}: ${spaced(f.label)}`)));
       fork.disabled = !one.forks.length;
@@ -177,8 +179,8 @@ function future(track, names, index, heading) {
     update(t) {
       truth.update(track, t);
       seen.update(track, t);
-      blue.textContent = t ? track.blue[t - 1] : "\u2013";
-      red.textContent = t ? track.red[t - 1] : "holds User0 from the start";
+      blue.textContent = t ? track.blue_text[t - 1] : "\u2013";
+      red.textContent = t ? track.red_text[t - 1] : "holds User0 from the start";
       const judged = t ? track.verdict[t - 1] : 0;
       verdict.className = `pill v${judged}`;
       verdict.textContent = names.verdicts[judged];
