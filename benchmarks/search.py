@@ -21,17 +21,24 @@ import tyro
 from numpy.typing import NDArray
 
 from standing_orders.cage2.reward import TENTHS_PER_POINT
-from standing_orders.config import BetaSchedule, KernelName, SearchConfig, SimConfig, Strategy
+from standing_orders.compare.trials import (
+    EVALUATION_EPISODES,
+    Landscape,
+    Trial,
+    mean_regrets,
+    of_returns,
+    run_trial,
+    tied_with_best,
+)
+from standing_orders.config import BetaSchedule, KernelName, SimConfig, Strategy
 from standing_orders.rules.orders import NUM_ORDERS, PRECEDENCE_BITS, Order
-from standing_orders.search.acquisition import Situation, choose
 from standing_orders.search.oracle import oracle_returns
-from standing_orders.search.surrogate import Observation, Surrogate, fit_surrogate
+from standing_orders.search.surrogate import Observation
 from standing_orders.seeding import child_seed
 
 NOISE = 0.1  # standard error of an evaluation of a synthetic landscape, whose range is 1
 RUGGEDNESS = 0.2  # standard deviation of an order's own part, before the range is made 1
 ORACLE_EPISODES = 2_000
-EVALUATION_EPISODES = 200
 TRUTH = Path(__file__).parent / "truth"  # leaderboards of sweeps over all orders
 LEARNED_SEEDS = 10
 SETTINGS = {
@@ -40,32 +47,6 @@ SETTINGS = {
     "b_line, standard": SimConfig(red="b_line"),
     "meander, standard": SimConfig(red="meander"),
 }
-
-
-@dataclass(frozen=True)
-class Landscape:
-    """A true value for each order, and how to get a noisy one."""
-
-    truth: NDArray[np.float64]  # (120,)
-    evaluate: Callable[[int, np.random.Generator], Observation]
-
-    @property
-    def regret(self) -> NDArray[np.float64]:  # (120,)
-        """What each order lacks to the best."""
-        return np.asarray(self.truth.max() - self.truth)
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One search: after each evaluation, the order visited and the order it would name."""
-
-    visited: list[int]
-    named: list[int]
-
-    def first_visit(self, wanted: NDArray[np.bool_]) -> float:  # (120,)
-        """Number of evaluations until one of the wanted orders is visited."""
-        hits = [t for t, order in enumerate(self.visited, start=1) if wanted[order]]
-        return min(hits, default=np.inf)
 
 
 def synthetic(seed: int, *, is_rugged: bool) -> Landscape:
@@ -83,54 +64,6 @@ def synthetic(seed: int, *, is_rugged: bool) -> Landscape:
 
 def _to_unit_range(values: NDArray[np.floating]) -> NDArray[np.float64]:
     return np.asarray((values - values.min()) / np.ptp(values))
-
-
-def of_returns(returns: NDArray[np.float64]) -> Landscape:  # (120, num_episodes)
-    """Truth is the mean of all episodes; an evaluation that of some, drawn afresh."""
-
-    def evaluate(order: int, rng: np.random.Generator) -> Observation:
-        drawn = rng.choice(returns[order], EVALUATION_EPISODES, replace=False)
-        std_error = float(drawn.std(ddof=1)) / EVALUATION_EPISODES**0.5
-        return Observation(order, float(drawn.mean()), std_error)
-
-    return Landscape(returns.mean(axis=1), evaluate)
-
-
-def is_refit_due(num_observations: int) -> bool:
-    """Hyper-parameters are fitted after each of the first 20 evaluations, then every fifth."""
-    return num_observations <= 20 or num_observations % 5 == 0
-
-
-def run_trial(
-    landscape: Landscape,
-    strategy: Strategy,
-    *,
-    budget: int,
-    seed: int,
-    kernel: KernelName = "mallows",
-    schedule: BetaSchedule = "log",
-) -> Trial:
-    """Search for `budget` evaluations; every order passes the gate."""
-    rng = np.random.default_rng(child_seed(seed, "search", strategy))
-    observations: list[Observation] = []
-    visited: list[int] = []
-    named: list[int] = []
-    surrogate: Surrogate = fit_surrogate([], kernel=kernel)
-    config = SearchConfig(acquisition=strategy, schedule=schedule, kernel=kernel)
-    for t in range(1, budget + 1):
-        known = Situation(surrogate.belief, np.ones(NUM_ORDERS), visited=visited)
-        order = choose(config, known, rng).order
-        observations.append(landscape.evaluate(order, rng))
-        visited.append(order)
-        if strategy in ("random", "sweep"):
-            named.append(max(observations, key=lambda one: one.value).order)
-            continue
-        kept = None if is_refit_due(t) else surrogate.hyperparameters
-        surrogate = fit_surrogate(
-            observations, kernel=kernel, seed=child_seed(seed, "fit", t), hyperparameters=kept
-        )
-        named.append(max(visited, key=lambda order: surrogate.belief.mean[order]))
-    return Trial(visited, named)
 
 
 @dataclass(frozen=True)
@@ -166,16 +99,6 @@ class Task:
         )  # fmt: skip
 
 
-def mean_regrets(
-    landscapes: list[Landscape], trials: list[Trial], budget: int
-) -> tuple[float, float]:
-    """Found and named regret after `budget` evaluations, averaged over the trials."""
-    pairs = list(zip(landscapes, trials, strict=True))
-    found = [land.regret[trial.visited[:budget]].min() for land, trial in pairs]
-    named = [land.regret[trial.named[budget - 1]] for land, trial in pairs]
-    return float(np.mean(found)), float(np.mean(named))
-
-
 def run_synthetic(task: Task) -> None:
     """Best order within 40, one of the top three within 60, regret at every budget."""
     budgets = (5, 10, 20, 40, 60)
@@ -201,14 +124,6 @@ def run_synthetic(task: Task) -> None:
                 *(show(mean_regrets(lands, trials, budget), digits=4) for budget in budgets),
             )  # fmt: skip
     print(f"\n{task.note}; range of each landscape 1, noise {NOISE}.")
-
-
-def tied_with_best(returns: NDArray[np.float64]) -> NDArray[np.bool_]:  # (120, n) -> (120,)
-    """Orders whose true mean is within 2 standard errors (of the best's mean) of the best."""
-    means = returns.mean(axis=1)
-    best = int(means.argmax())
-    std_error = returns[best].std(ddof=1) / returns.shape[1] ** 0.5
-    return np.asarray(means >= means[best] - 2 * std_error)
 
 
 def run_oracle(task: Task) -> None:

@@ -95,6 +95,8 @@ class LearnedDefender:
         observations: NDArray[np.int8],  # (num_envs, 52)
     ) -> NDArray[np.int64]:  # (num_envs,)
         """Choose one action for each environment; the next call overwrites the result."""
+        if self._turn:
+            self._encoder.note(self._actions)
         self._encoder.encode(observations, self._inputs)
         with torch.inference_mode():
             logits: NDArray[Any] = self._network.logits(self._network.prepare(self._inputs)).numpy()
@@ -107,5 +109,8 @@ class LearnedDefender:
                 self._stream.random(out=self._uniforms)
             sample_actions(logits, self._uniforms, self._actions)
         self._turn += 1
-        self._encoder.note(self._actions)
         return self._actions
+
+    def played(self, actions: NDArray[np.int64]) -> None:  # (num_envs,)
+        """Remember these as the last actions instead of those that `act` chose."""
+        self._actions[:] = actions
