@@ -1,6 +1,6 @@
 """Result files of the benchmarks, and the tables of the documentation that are made from them.
 
-A benchmark calls `write`; `python benchmarks/results.py` then writes the tables of all pages anew.
+A benchmark fills a `table`; `python benchmarks/results.py` then writes the tables of pages anew.
 A page says where a table goes and what its columns are, as a column's name or as a title and a
 format string over the columns:
 
@@ -13,7 +13,8 @@ format string over the columns:
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "results"
@@ -40,11 +41,41 @@ def write(name: str, rows: Sequence[Row], *, source: str, folder: Path = FOLDER)
     """
     text = io.StringIO(newline="")
     text.write(f"# {source}\n")
-    table = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    table.writeheader()
-    table.writerows(rows)
+    file = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    file.writeheader()
+    file.writerows(rows)
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(text.getvalue(), encoding="utf-8")
+
+
+@contextmanager
+def table(name: str, *, source: str, folder: Path | None) -> Iterator[Callable[..., None]]:
+    """Print a Markdown table as it grows, and write its file at the end.
+
+    Args:
+        name: of the file.
+        source: see `write`.
+        folder: where to write it; None: nowhere, since a quick run is no result.
+
+    Yields:
+        A function that takes the cells of a row by the names of their columns.
+    """
+    rows: list[Row] = []
+
+    def add(**cells: object) -> None:
+        if not rows:
+            print(_line(cells), _line(["---"] * len(cells)), sep="\n")
+        rows.append(cells)
+        print(_line(cells.values()), flush=True)
+
+    yield add
+    print(f"\n{source}\n")
+    if folder is not None and rows:
+        write(name, rows, source=source, folder=folder)
+
+
+def _line(cells: Iterable[object]) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def read(name: str) -> list[dict[str, str]]:
@@ -69,11 +100,10 @@ def _render_one(found: re.Match[str]) -> str:
         rows = [row for row in rows if row[found["column"]] == found["value"]]
     columns = found["columns"].split("; ") if found["columns"] else list(rows[0])
     titles, formats = zip(*map(_column, columns), strict=True)
-    lines = [titles, ["---"] * len(titles)]
-    lines += [[_cell(text, row) for text in formats] for row in rows]
-    table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    lines = [_line(titles), _line(["---"] * len(titles))]
+    lines += [_line(_cell(text, row) for text in formats) for row in rows]
     marker = found[0].split("\n", maxsplit=1)[0]
-    return f"{marker}\n\n{table}\n<!-- end of table -->"
+    return "\n".join([marker, "", *lines, "", "<!-- end of table -->"])
 
 
 def _column(text: str) -> tuple[str, str]:

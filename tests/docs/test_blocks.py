@@ -179,6 +179,8 @@ def short_script(command: str, folder: Path) -> list[str]:
     added = {
         "search.py": ["--num-seeds", "2"],
         "detect.py": ["--quick", "--seeds", "1"],
+        "defenders.py": ["--episodes", "2", "--results", str(folder)],
+        "speed.py": ["--seconds", "0.01", "--episodes", "100", "--results", str(folder)],
         "learner.py": ["--quick", "--folder", str(folder), "--seeds", "0", "--reds", "meander"],
     }
     return words + added.get(Path(words[0]).name, [])
@@ -193,8 +195,11 @@ def test_benchmark_runs(command: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", SCRIPTS)
-def test_benchmark_can_be_parsed(command: str, tmp_path: Path) -> None:
+def test_benchmark_can_be_parsed(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, *words = short_script(command, tmp_path)
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     module = load_script(ROOT / path)
     assert callable(module.main)
     if hasattr(module, "Task"):
