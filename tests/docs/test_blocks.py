@@ -177,7 +177,7 @@ def short_script(command: str, folder: Path) -> list[str]:
     """Arguments of a benchmark, with a small budget."""
     words = shlex.split(command)[1:]
     added = {
-        "search.py": ["--num-seeds", "2"],
+        "search.py": ["--num-seeds", "2", "--results", str(folder)],
         "detect.py": ["--quick", "--seeds", "1"],
         "defenders.py": ["--episodes", "2", "--results", str(folder)],
         "speed.py": ["--seconds", "0.01", "--episodes", "100", "--results", str(folder)],

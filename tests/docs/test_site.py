@@ -12,6 +12,7 @@ import pytest
 
 from standing_orders.version import VERSION
 from tests.docs.pages import PAGES, README, ROOT, name_of
+from tests.test_architecture import LAYERS
 
 SOURCE = ROOT / "src" / "standing_orders"
 WALKS = re.findall(
@@ -68,6 +69,13 @@ def test_walk_names_functions_that_exist_and_never_goes_back(title: str, walk: s
     files = [file for file, _ in steps]
     entered = [file for place, file in enumerate(files) if file != files[place - 1] or not place]
     assert len(set(entered)) == len(entered), "a file that was left is entered again"
+
+
+def test_picture_of_the_layers_is_the_enforced_one() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    picture = page.split("```text\n")[1].split("```")[0].splitlines()
+    shown = tuple(set(line.partition("#")[0].split()) for line in picture)
+    assert shown == tuple(layer for layer in LAYERS if layer != {"__main__"})
 
 
 def test_both_walks_are_there() -> None:
