@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-all bench docs lint clean
+.PHONY: demo test test-all bench lint clean
 
 DEMO := runs/demo
 
@@ -20,9 +20,6 @@ bench: $(READY)  ## every speed figure of the README
 	$(BIN)/standing-orders bench sim
 	$(BIN)/python benchmarks/cold_start.py
 
-docs: $(READY)  ## the documentation as a site in site/; a dead link fails
-	$(BIN)/zensical build --strict
-
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -30,7 +27,7 @@ lint: $(READY)
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[test,docs]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[test]"
 	@touch $(READY)
 
 clean:
