@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 import results
+from standing_orders.api.settings import preset
 from standing_orders.detect.assess.baselines import Baselines
 from standing_orders.detect.assess.probe import probe
 from standing_orders.detect.assess.report import (
