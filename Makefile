@@ -1,34 +1,60 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-
-.PHONY: demo test test-all bench lint clean
-
 DEMO := runs/demo
+# uv where there is one, else venv and pip: both end with the same packages.
+UV := $(shell command -v uv 2>/dev/null)
+INSTALL := --quiet --constraint constraints.txt --editable ".[test,docs]"
+
+.PHONY: help demo test test-all bench docs lint format clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY)  ## search the 120 orders with a small budget: a few minutes
-	$(BIN)/standing-orders search --config src/standing_orders/presets/search.toml --budget 30000 \
-		--base.episodes 20000 --run $(DEMO) $(if $(wildcard $(DEMO)/run.json),--resume)
+ifeq ($(wildcard $(DEMO)/run.json),)
+	$(BIN)/standing-orders search --budget 30000 --base.episodes 20000 --run $(DEMO)
+else
+	@echo "$(DEMO) is there already: going on with it, or showing what it found"
+	$(BIN)/standing-orders search --resume --run $(DEMO)
+endif
+	@printf '\nnext, as they can be typed here:\n'
+	@printf '  %s\n' \
+		"$(BIN)/standing-orders play --policy $(DEMO)" \
+		"$(BIN)/standing-orders evaluate --policy $(DEMO) --red b_line" \
+		"$(BIN)/standing-orders train --preset fast --run runs/any"
 
-test: $(READY) lint  ## lint and the default tests: what CI runs
-	$(BIN)/python -m pytest -m "not slow"
+test: $(READY) lint  ## lint and the default tests, on all cores: what CI runs
+	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile
 
 test-all: $(READY) lint  ## the slow proofs too
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --dist loadfile
 
-bench: $(READY)  ## every speed figure of the README
+bench: $(READY)  ## speed on this machine, and how long a user waits
 	$(BIN)/standing-orders bench sim
 	$(BIN)/python benchmarks/cold_start.py
 
-lint: $(READY)
+docs: $(READY)  ## the documentation as a site in site/; a dead link fails
+	$(BIN)/zensical build --strict
+
+lint: $(READY)  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+format: $(READY)  ## let ruff repair what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
 $(READY): pyproject.toml constraints.txt
+ifeq ($(UV),)
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[test]"
+	$(BIN)/pip install $(INSTALL)
+else
+	uv venv --quiet --allow-existing --python $(PYTHON) .venv
+	uv pip install --python $(BIN)/python $(INSTALL)
+endif
 	@touch $(READY)
 
-clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache
+clean:  ## remove the environment and all caches; runs stay
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis site

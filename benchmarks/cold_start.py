@@ -16,7 +16,7 @@ def seconds(arguments: tuple[str, ...], cache: str) -> float:
     """Wall time of one command with its own cache folder."""
     environment = os.environ | {"STANDING_ORDERS_CACHE_DIR": cache}
     began = time.perf_counter()
-    command = [sys.executable, "-m", "standing_orders.cli", *arguments]
+    command = [sys.executable, "-m", "standing_orders", *arguments]
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - began
 

@@ -1,4 +1,4 @@
-"""Every figure of the README about detection. The data sets are read from --data, never shipped.
+"""Every figure about detection. The data sets are read from --data, never shipped.
 
 python benchmarks/detect.py records      # NSL-KDD and UNSW-NB15: team, liars, time
 python benchmarks/detect.py sessions     # synthetic and ADFA-LD: team against fixed prefixes
@@ -11,36 +11,42 @@ python benchmarks/detect.py published    # the preset of that name
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
-import standing_orders
-from standing_orders.config import read_toml
-from standing_orders.detect.assess.assess import (
-    Team,
+import results
+from standing_orders.api.settings import preset
+from standing_orders.detect.assess.baselines import Baselines
+from standing_orders.detect.assess.probe import probe
+from standing_orders.detect.assess.report import (
     assess,
     assess_foresight,
     assess_liars,
     assess_rules,
     main_figure,
-    mean_reward,
 )
-from standing_orders.detect.assess.classifiers import fit_boosting
-from standing_orders.detect.assess.contest import seeded, train_team
-from standing_orders.detect.assess.probe import probe
-from standing_orders.detect.assess.stopping import fit_fixed_prefix, fit_history_boosting
-from standing_orders.detect.assess.uncertainty import seed_interval
+from standing_orders.detect.compare import seeded, train_team
 from standing_orders.detect.config import DetectConfig, LearnConfig, RulesConfig, TeamConfig
+from standing_orders.detect.costs import play
 from standing_orders.detect.data.events import DataSet
 from standing_orders.detect.data.load import load
 from standing_orders.detect.data.synthetic import make_sessions
-from standing_orders.learn.run import use_one_thread
+from standing_orders.detect.team import Judged, Team
+from standing_orders.learn.ppo import use_one_thread
+from standing_orders.stats import seed_interval
 
 What = Literal["records", "sessions", "views", "gradient", "rule", "rules", "published"]
-PRESETS = Path(standing_orders.__file__).parent / "presets"
+TITLES = {
+    "nsl-kdd": "NSL-KDD",
+    "unsw-nb15": "UNSW-NB15",
+    "synthetic": "synthetic sessions",
+    "adfa-ld": "ADFA-LD",
+}
+Rows = list[dict[str, Any]]  # figures by name, one for each seed
 STOPPED = "stopped: always (threat -> restrictive)"
 
 
@@ -54,11 +60,24 @@ class Task:
     first_seed: int = 1  # split 0 is the one that the settings were chosen on
     only: tuple[str, ...] = ()  # data sets: nsl-kdd, unsw-nb15, synthetic, adfa-ld; all
     quick: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False  # a few updates, synthetic only
+    results: Path = results.FOLDER  # where the result goes
 
     @property
     def indices(self) -> range:
         """Seeds of splits, networks and draws."""
         return range(self.first_seed, self.first_seed + self.seeds)
+
+    def table(self, name: str, note: str = "") -> AbstractContextManager[Callable[..., None]]:
+        """The table of a measurement, with the command that makes it and what it rests on."""
+        words = ["python benchmarks/detect.py", self.what]
+        words += ["--only", *self.only] if self.only else []
+        words += ["--seeds", str(self.seeds)] if self.seeds != Task.seeds else []
+        source = (
+            f"{' '.join(words)}; {self.seeds} splits and seeds ({self.indices[0]} to "
+            f"{self.indices[-1]}), test part; halves of 95 % intervals{note}"
+        )
+        folder = None if self.quick else self.results
+        return results.table(f"{name}.csv", source=source, folder=folder)
 
 
 def config_of(task: Task, name: str, **options: Any) -> DetectConfig:
@@ -88,12 +107,10 @@ def sets_of(task: Task, *names: str) -> list[str]:
     return [name for name in names if not task.only or name in task.only]
 
 
-def train(config: DetectConfig, data: DataSet) -> tuple[Team, DetectConfig, float]:
-    """A team, its settled config, and the seconds it took."""
+def train(config: DetectConfig, data: DataSet) -> tuple[Team, float]:
+    """A team, and the seconds it took."""
     began = time.perf_counter()
-    own = config.settled(data.task)
-    team = train_team(own, data)
-    return team, own, time.perf_counter() - began
+    return train_team(config, data), time.perf_counter() - began
 
 
 def show(label: str, figures: list[dict[str, Any]]) -> None:
@@ -109,103 +126,141 @@ def show(label: str, figures: list[dict[str, Any]]) -> None:
     print(f"{label} (n = {len(figures)} seeds): " + ", ".join(cells), flush=True)
 
 
+def cells(
+    column: str, rows: Rows, *, figure: str | None = None, digits: int = 3, scale: float = 1.0
+) -> dict[str, str]:
+    """Mean and half of the 95 % interval of a figure, by default of that name, as cells."""
+    values = [row.get(figure or column) for row in rows]
+    known = [scale * value for value in values if value is not None]
+    if len(known) < len(values):
+        return {column: "-", f"{column}_half": ""}
+    found = seed_interval(known)
+    half = "" if found.num == 1 else f"{found.high - found.mean:.{digits}f}"
+    return {column: f"{found.mean:.{digits}f}", f"{column}_half": half}
+
+
 def measure_records(task: Task) -> None:
     """F1 of the team and of gradient boosting, with one liar of four, and the time in all."""
+    measured: dict[str, tuple[Rows, Rows]] = {}
     for name in sets_of(task, "nsl-kdd", "unsw-nb15"):
-        teams, boosting = [], []
+        teams, boosting = measured.setdefault(name, ([], []))
         for index in task.indices:
             began = time.perf_counter()
             config = seeded(config_of(task, name), index)
             data = read(task, config)
             probe(data, config.seed)
-            team, own, _ = train(config, data)
+            team, _ = train(config, data)
             seconds = time.perf_counter() - began
-            found = assess(team, data, own)
-            key = "f1" if data.task == "records" else "mean_cost"
-            liars = [row for row in assess_liars(team, data, own) if row.num_liars == 1]
-            lost = [abs(found[key] - row.worst) for row in liars]
+            judged = team.judge(data.test)
+            found = assess(team, data, config, judged=judged)
             kept = ("f1", "f1_at_threshold", "pr_auc", "cost", "mean_cost", "prevalence")
             teams.append({key: found[key] for key in kept if key in found})
-            teams[-1] |= {"lost_to_the_worst_liar": max(lost), "seconds": seconds}
+            teams[-1] |= liar_figures(team, data, judged) | {"seconds": seconds}
             if data.task == "records":
-                rule = fit_boosting(data.train, data.validation, own.seed, table=own.costs.table())
-                found = assess(rule, data, own)
+                found = assess(Baselines(data, config).fit("gradient boosting"), data, config)
                 boosting.append({key: found[key] for key in kept if key in found})
             show(f"{name}, team", teams)
         if boosting:
             show(f"{name}, gradient boosting at the optimal threshold", boosting)
+    with task.table("detect-records") as add:
+        for name, (teams, boosting) in measured.items():
+            add(
+                data=TITLES[name],
+                **cells("f1_team", teams, figure="f1"),
+                **cells("f1_boosting", boosting or [{}], figure="f1"),
+                **cells("pr_auc_team", teams, figure="pr_auc"),
+                **cells("pr_auc_boosting", boosting or [{}], figure="pr_auc"),
+                **cells("lost_to_a_liar", teams, figure="lost_to_one_liar"),
+                **cells("seconds", teams, digits=0),
+            )
 
 
 def measure_sessions(task: Task) -> None:
     """Cost of the team and of fixed prefixes, seed by seed on the same sessions."""
     kept = ("mean_cost", "mean_events_seen", "detection_rate", "mean_delay", "false_alarm_rate")
+    measured: dict[str, dict[str, Rows]] = {}
     for name in sets_of(task, "synthetic", "adfa-ld"):
-        rows: dict[str, list[dict[str, Any]]] = {}
+        rows = measured.setdefault(name, {})
         for index in task.indices:
             config = seeded(config_of(task, name), index)
             data = read(task, config)
-            team, own, _ = train(config, data)
-            parts = (data.train, data.validation, own.seed)
-            found = assess(team, data, own)
-            costs = own.session_costs
+            team, _ = train(config, data)
+            found, baselines = assess(team, data, config), Baselines(data, config)
             deciders: dict[str, Any] = {
                 "team": team,
-                "best fixed prefix": fit_fixed_prefix(*parts, costs=costs),
-                "fixed prefix, same events seen": fit_fixed_prefix(
-                    *parts, costs=costs, mean_events=found["mean_events_seen"]
+                "best fixed prefix": baselines.fixed_prefix(),
+                "fixed prefix with as many events seen": baselines.fixed_prefix(
+                    mean_events=found["mean_events_seen"]
                 ),
-                "fixed prefix that is told the end": fit_fixed_prefix(
-                    *parts, costs=costs, is_told_end=True
+                "fixed prefix that is told where a session ends": baselines.fixed_prefix(
+                    is_told_end=True
                 ),
-                "history boosting": fit_history_boosting(*parts, costs=costs),
+                "boosting on the session's history, at a threshold": baselines.fit(
+                    "history boosting"
+                ),
             }
             for label, decider in deciders.items():
-                figures = assess(decider, data, own)
+                figures = assess(decider, data, config)
                 rows.setdefault(label, []).append({key: figures[key] for key in kept})
             for label in deciders:
                 show(f"{name}, {label}", rows[label])
-        for label in [label for label in rows if label != "team"]:
-            pairs = zip(rows["team"], rows[label], strict=True)
-            gaps = [{"mean_cost": one["mean_cost"] - two["mean_cost"]} for one, two in pairs]
-            show(f"{name}, team minus {label}", gaps)
+    note = "; gap: the team's cost minus this one's, on the same sessions"
+    with task.table("detect-sessions", note) as add:
+        for name, rows in measured.items():
+            for label, own in rows.items():
+                pairs = zip(rows["team"], own, strict=True)
+                gaps = [{"gap": one["mean_cost"] - two["mean_cost"]} for one, two in pairs]
+                gap = cells("gap", gaps if label != "team" else [{}], digits=2)
+                add(
+                    data=TITLES[name],
+                    decider=label,
+                    **cells("cost", own, figure="mean_cost"),
+                    events_seen=cells("seen", own, figure="mean_events_seen", digits=1)["seen"],
+                    attacks_detected=cells("hits", own, figure="detection_rate", digits=2)["hits"],
+                    false_alarms=cells("alarms", own, figure="false_alarm_rate")["alarms"],
+                    **gap,
+                )
 
 
 Variants = dict[str, dict[str, Any]]  # options by label
-FigureOf = Callable[[Team, DataSet, DetectConfig], dict[str, Any]]
+FigureOf = Callable[[Team, DataSet, Judged], dict[str, Any]]
 
 
 def measure_variants(
     task: Task, variants: Variants, names: Sequence[str], figures: FigureOf
-) -> None:
-    """The main figure and others of teams that differ in something."""
+) -> dict[tuple[str, str], Rows]:
+    """The main figure and others of teams that differ in something, by data set and label."""
+    measured: dict[tuple[str, str], Rows] = {}
     for name in sets_of(task, *names):
         for label, options in variants.items():
-            rows = []
+            rows = measured.setdefault((name, label), [])
             for index in task.indices:
                 config = seeded(config_of(task, name, **options), index)
                 data = read(task, config)
-                team, own, seconds = train(config, data)
-                main = main_figure(data.task)
-                row = {main: assess(team, data, own)[main], "seconds": seconds}
-                rows.append(row | figures(team, data, own))
+                team, seconds = train(config, data)
+                main, judged = main_figure(data.task), team.judge(data.test)
+                found = assess(team, data, config, judged=judged)
+                row = {main: found[main], "seconds": seconds}
+                rows.append(row | figures(team, data, judged))
             show(f"{name}, {label}", rows)
+    return measured
 
 
-def liar_figures(team: Team, data: DataSet, config: DetectConfig) -> dict[str, Any]:
-    """What one liar costs in the main figure."""
-    rows = assess_liars(team, data, config)
-    honest = rows[0].mean  # of no liar
-    lost = max(abs(honest - row.worst) for row in rows if row.num_liars == 1)
+def liar_figures(team: Team, data: DataSet, judged: Judged) -> dict[str, Any]:
+    """What one liar, of the worst kind and in the worst place, costs in the main figure."""
+    rows = assess_liars(team, judged, data)
+    honest = rows[0].main.mean  # of no liar
+    lost = max(abs(honest - row.main.worst) for row in rows if row.num_liars == 1)
     return {"lost_to_one_liar": lost}
 
 
-def rule_figures(team: Team, data: DataSet, config: DetectConfig) -> dict[str, Any]:
+def rule_figures(team: Team, data: DataSet, judged: Judged) -> dict[str, Any]:
     """The reward, and of each rule how often it is broken and how well it is foreseen."""
-    actions, scores = team.actions(data.test), team.scores(data.test)
-    row = {"reward": mean_reward(actions, data.test, data, config)}
-    for rule, found in assess_rules(actions, scores, data, config).items():
+    played = play(team.config.game_of(data.test, data.task), judged.actions)
+    row = {"reward": float(played.rewards.sum() / data.test.num_sessions)}
+    for rule, found in assess_rules(judged, data, team.config).items():
         row[f"{rule} broken"] = found["violation_rate"]
-    for rule, share in assess_foresight(team, data, config).items():
+    for rule, share in assess_foresight(team, judged, data).items():
         row[f"{rule} foreseen"] = share
     return row
 
@@ -218,36 +273,91 @@ GRADIENTS: Variants = {
     "expected gradient": {"learn": LearnConfig()},
     "sampled PPO": {"learn": LearnConfig(gradient="sampled", advantages="agent", entropy=0.15)},
 }
-MODES: dict[str, Any] = {"watched": "watch", "priced (lagrange)": "lagrange"}
+MODES: dict[str, Any] = {"watched": "watch", "priced": "lagrange"}
 ONE_RULE: Variants = {
     label: {"rules": RulesConfig(defaults=False, own=(STOPPED,), mode=mode)}
     for label, mode in MODES.items()
 }
 ALL_RULES: Variants = {label: {"rules": RulesConfig(mode=mode)} for label, mode in MODES.items()}
 ALL_SETS = ("nsl-kdd", "unsw-nb15", "synthetic")
+RULES = ("answered", "detection", "false_alarms", "blocking", "steadiness")
+
+
+def measure_views(task: Task) -> None:
+    """What one liar takes from agents that see everything, and from those that share it."""
+    measured = measure_variants(task, VIEWS, ALL_SETS[:2], liar_figures)
+    with task.table("detect-views") as add:
+        for (name, label), rows in measured.items():
+            lost = cells("lost_to_a_liar", rows, figure="lost_to_one_liar")
+            add(data=TITLES[name], views=label, **cells("f1", rows), **lost)
+
+
+def measure_gradients(task: Task) -> None:
+    """The exact policy gradient and plain PPO."""
+    measured = measure_variants(task, GRADIENTS, ALL_SETS[:2], liar_figures)
+    with task.table("detect-gradient") as add:
+        for (name, label), rows in measured.items():
+            add(data=TITLES[name], gradient=label, **cells("f1", rows))
+
+
+def measure_rule(task: Task) -> None:
+    """How often one rule is broken, watched and priced, and what keeping it costs."""
+    measured = measure_variants(task, ONE_RULE, ALL_SETS[:1], rule_figures)
+    with task.table("detect-rule") as add:
+        for (name, label), rows in measured.items():
+            broken = cells("broken_percent", rows, figure="stopped broken", digits=1, scale=100)
+            reward, f1 = cells("reward", rows), cells("f1", rows)
+            add(data=TITLES[name], rule=label, **broken, **reward, **f1)
+
+
+def measure_rules(task: Task) -> None:
+    """How often each default rule is broken, and how well it is foreseen."""
+    measured = measure_variants(task, ALL_RULES, ALL_SETS, rule_figures)
+    with task.table("detect-rules", "; share of obligations broken in %") as add:
+        for (name, label), rows in measured.items():
+            main = "mean_cost" if name == "synthetic" else "f1"
+            row = cells("main", rows, figure=main) | cells("reward", rows)
+            for rule in RULES:
+                row |= cells(rule, rows, figure=f"{rule} broken", digits=1, scale=100)
+            add(data=TITLES[name], rules=label, **row)
+    note = "; rules watched; 1: all of a margin's variance is foreseen"
+    with task.table("detect-foresight", note) as add:
+        for (name, label), rows in measured.items():
+            if label == "watched":
+                row = {"data": TITLES[name]}
+                for rule in RULES:
+                    row |= cells(rule, rows, figure=f"{rule} foreseen", digits=2)
+                add(**row)
+
+
+def measure_published(task: Task) -> None:
+    """The preset of that name, in which all rules are priced."""
+    published = preset("detect-published")
+    options = {name: getattr(published, name) for name in published.model_fields_set}
+    measured = measure_variants(task, {"detect-published": options}, ALL_SETS, rule_figures)
+    with task.table("detect-published") as add:
+        for (name, _), rows in measured.items():
+            figure, title = (
+                ("mean_cost", "cost of a session") if "f1" not in rows[0] else ("f1", "F1")
+            )
+            add(data=TITLES[name], figure=title, **cells("value", rows, figure=figure))
+
+
+COMMANDS: dict[What, Callable[[Task], None]] = {
+    "records": measure_records,
+    "sessions": measure_sessions,
+    "views": measure_views,
+    "gradient": measure_gradients,
+    "rule": measure_rule,
+    "rules": measure_rules,
+    "published": measure_published,
+}
 
 
 def main(task: Task) -> None:
-    """Measure and print."""
+    """Measure, print and write."""
     use_one_thread()
-    match task.what:
-        case "records":
-            measure_records(task)
-        case "sessions":
-            measure_sessions(task)
-        case "views":
-            measure_variants(task, VIEWS, ALL_SETS[:2], liar_figures)
-        case "gradient":
-            measure_variants(task, GRADIENTS, ALL_SETS[:2], liar_figures)
-        case "rule":
-            measure_variants(task, ONE_RULE, ALL_SETS[:1], rule_figures)
-        case "rules":
-            measure_variants(task, ALL_RULES, ALL_SETS, rule_figures)
-        case "published":
-            values = read_toml(PRESETS / "detect-published.toml")
-            published = DetectConfig(**values)
-            options = {name: getattr(published, name) for name in values}
-            measure_variants(task, {"detect-published": options}, ALL_SETS, rule_figures)
+    COMMANDS[task.what](task)
 
 
 if __name__ == "__main__":

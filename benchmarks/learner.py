@@ -15,15 +15,15 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import tyro
 
-from standing_orders.config import GameConfig, RedAgent, SimConfig, TrainConfig, read_toml
+from standing_orders.api.settings import preset
+from standing_orders.config import GameConfig, RedAgent, SimConfig, TrainConfig
 from standing_orders.evaluate.card import evaluate
 from standing_orders.evaluate.obedience import measure_obedience, summarise
 from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.run import load_network, resume, train
-from standing_orders.rules.orders import NAMED_ORDERS, NUM_ORDERS, describe_order
+from standing_orders.rules.orders import NAMED_ORDERS, NUM_ORDERS
 from standing_orders.runs.folder import RunFolder
 
-CONFIGS = Path(__file__).parents[1] / "configs"
 EVALUATION_SEED = 1_000_003  # of no training run
 
 
@@ -46,10 +46,10 @@ class Task:
 
     def preset(self, name: str, **changes: Any) -> TrainConfig:
         """A preset with some values changed."""
-        values = read_toml(CONFIGS / f"{name}.toml") | changes
         if self.quick:
-            values |= {"episodes": 20, "update_episodes": 20}
-        return TrainConfig(**values)
+            changes |= {"episodes": 20, "update_episodes": 20}
+        config: TrainConfig = preset(name, **changes)
+        return config
 
     def count(self, num_episodes: int) -> int:
         """Episodes of a measurement."""
@@ -133,8 +133,8 @@ def any_order(task: Task) -> None:
         for seed in task.seeds:
             network, config = load_network(any_order_run(task, red, seed))
             measured = measure_obedience(
-                network, SimConfig(red=red), task.orders, num_episodes=task.count(200),
-                seed=EVALUATION_SEED, is_greedy=False,
+                LearnedDefender(network, name="any"), SimConfig(red=red), task.orders,
+                num_episodes=task.count(200), seed=EVALUATION_SEED,
             )  # fmt: skip
             figures = summarise(measured)
             row(red, seed, config.episodes, *(f"{figures[name]:.4g}" for name in _SUMMARY))
@@ -152,8 +152,8 @@ def one_order(task: Task) -> None:
             network, _ = load_network(run)
             further.append(int(last_record(run)["total_episodes"]))
             measured += measure_obedience(
-                network, SimConfig(red=red), [order], num_episodes=task.count(200),
-                seed=EVALUATION_SEED, is_greedy=False,
+                LearnedDefender(network, name=run.name), SimConfig(red=red), [order],
+                num_episodes=task.count(200), seed=EVALUATION_SEED,
             )  # fmt: skip
         warm = RunFolder.open(base, kind="train").config["episodes"]
         figures = summarise(measured)
@@ -175,14 +175,15 @@ def published(task: Task) -> None:
             run = finished_run(task.folder / f"{name}-{order}", config)
             network, config = load_network(run)
             (one,) = measure_obedience(
-                network, SimConfig(red="b_line"), [_index(run)], num_episodes=task.count(200),
-                seed=EVALUATION_SEED, is_greedy=False,
+                LearnedDefender(network, name=name), SimConfig(red="b_line"), [_index(run)],
+                num_episodes=task.count(200), seed=EVALUATION_SEED,
             )  # fmt: skip
-            figures = (one.strict.value, one.contested.value, one.counts.response_rate)
+            found = one.measured
+            figures = (found.strict.value, found.contested.value, found.kept.response_rate)
             row(
-                name, describe_order(one.order), last_record(run)["stopped"],
+                name, one.order, last_record(run)["stopped"],
                 *("-" if value is None else f"{value:.3f}" for value in figures),
-                f"{one.mean_return:.1f} ± {one.std_error:.1f}", _fired(run),
+                f"{found.mean_return:.1f} ± {found.std_error:.1f}", _fired(run),
             )  # fmt: skip
 
 

@@ -12,7 +12,9 @@ value. Both are measured on the true values.
 
 import csv
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,18 +22,26 @@ import numpy as np
 import tyro
 from numpy.typing import NDArray
 
+import results
 from standing_orders.cage2.reward import TENTHS_PER_POINT
+from standing_orders.compare.trials import (
+    EVALUATION_EPISODES,
+    Landscape,
+    Trial,
+    mean_regrets,
+    of_returns,
+    run_trial,
+    tied_with_best,
+)
 from standing_orders.config import BetaSchedule, KernelName, SimConfig, Strategy
-from standing_orders.rules.orders import NUM_ORDERS, PRECEDENCE_BITS, describe_order, parse_order
-from standing_orders.search.acquisition import choose
+from standing_orders.rules.orders import NUM_ORDERS, PRECEDENCE_BITS, Order
 from standing_orders.search.oracle import oracle_returns
-from standing_orders.search.surrogate import Observation, Surrogate, fit_surrogate
+from standing_orders.search.surrogate import Observation
 from standing_orders.seeding import child_seed
 
 NOISE = 0.1  # standard error of an evaluation of a synthetic landscape, whose range is 1
 RUGGEDNESS = 0.2  # standard deviation of an order's own part, before the range is made 1
 ORACLE_EPISODES = 2_000
-EVALUATION_EPISODES = 200
 TRUTH = Path(__file__).parent / "truth"  # leaderboards of sweeps over all orders
 LEARNED_SEEDS = 10
 SETTINGS = {
@@ -40,32 +50,6 @@ SETTINGS = {
     "b_line, standard": SimConfig(red="b_line"),
     "meander, standard": SimConfig(red="meander"),
 }
-
-
-@dataclass(frozen=True)
-class Landscape:
-    """A true value for each order, and how to get a noisy one."""
-
-    truth: NDArray[np.float64]  # (120,)
-    evaluate: Callable[[int, np.random.Generator], Observation]
-
-    @property
-    def regret(self) -> NDArray[np.float64]:  # (120,)
-        """What each order lacks to the best."""
-        return np.asarray(self.truth.max() - self.truth)
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One search: after each evaluation, the order visited and the order it would name."""
-
-    visited: list[int]
-    named: list[int]
-
-    def first_visit(self, wanted: NDArray[np.bool_]) -> float:  # (120,)
-        """Number of evaluations until one of the wanted orders is visited."""
-        hits = [t for t, order in enumerate(self.visited, start=1) if wanted[order]]
-        return min(hits, default=np.inf)
 
 
 def synthetic(seed: int, *, is_rugged: bool) -> Landscape:
@@ -85,55 +69,6 @@ def _to_unit_range(values: NDArray[np.floating]) -> NDArray[np.float64]:
     return np.asarray((values - values.min()) / np.ptp(values))
 
 
-def of_returns(returns: NDArray[np.float64]) -> Landscape:  # (120, num_episodes)
-    """Truth is the mean of all episodes; an evaluation that of some, drawn afresh."""
-
-    def evaluate(order: int, rng: np.random.Generator) -> Observation:
-        drawn = rng.choice(returns[order], EVALUATION_EPISODES, replace=False)
-        std_error = float(drawn.std(ddof=1)) / EVALUATION_EPISODES**0.5
-        return Observation(order, float(drawn.mean()), std_error)
-
-    return Landscape(returns.mean(axis=1), evaluate)
-
-
-def is_refit_due(num_observations: int) -> bool:
-    """Hyper-parameters are fitted after each of the first 20 evaluations, then every fifth."""
-    return num_observations <= 20 or num_observations % 5 == 0
-
-
-def run_trial(
-    landscape: Landscape,
-    strategy: Strategy,
-    *,
-    budget: int,
-    seed: int,
-    kernel: KernelName = "mallows",
-    schedule: BetaSchedule = "log",
-) -> Trial:
-    """Search for `budget` evaluations; every order passes the gate."""
-    rng = np.random.default_rng(child_seed(seed, "search", strategy))
-    observations: list[Observation] = []
-    visited: list[int] = []
-    named: list[int] = []
-    surrogate: Surrogate = fit_surrogate([], kernel=kernel)
-    for t in range(1, budget + 1):
-        order = choose(
-            strategy, surrogate.belief(), pass_chance=np.ones(NUM_ORDERS), visited=visited,
-            pending=(), rng=rng, schedule=schedule,
-        )  # fmt: skip
-        observations.append(landscape.evaluate(order, rng))
-        visited.append(order)
-        if strategy in ("random", "sweep"):
-            named.append(max(observations, key=lambda one: one.value).order)
-            continue
-        known = None if is_refit_due(t) else surrogate.hyperparameters
-        surrogate = fit_surrogate(
-            observations, kernel=kernel, seed=child_seed(seed, "fit", t), hyperparameters=known
-        )
-        named.append(max(visited, key=lambda order: surrogate.joint.mean[order]))
-    return Trial(visited, named)
-
-
 @dataclass(frozen=True)
 class Task:
     """What to measure."""
@@ -145,6 +80,7 @@ class Task:
     strategies: tuple[Strategy, ...] = ("ucb", "random")
     kernel: KernelName = "mallows"
     oracle_seed: int = 0
+    results: Path = results.FOLDER  # where the result goes
 
     @property
     def seeds(self) -> range:
@@ -159,6 +95,11 @@ class Task:
             f"kernel {self.kernel}, beta schedule {self.schedule}"
         )
 
+    def table(self, name: str, note: str) -> AbstractContextManager[Callable[..., None]]:
+        """A table of a measurement, with what it rests on."""
+        source = f"python benchmarks/search.py {self.what}; {note}"
+        return results.table(f"{name}.csv", source=source, folder=self.results)
+
     def search(self, landscape: Landscape, strategy: Strategy, budget: int, seed: int) -> Trial:
         """One search as asked for."""
         return run_trial(
@@ -167,26 +108,13 @@ class Task:
         )  # fmt: skip
 
 
-def mean_regrets(
-    landscapes: list[Landscape], trials: list[Trial], budget: int
-) -> tuple[float, float]:
-    """Found and named regret after `budget` evaluations, averaged over the trials."""
-    pairs = list(zip(landscapes, trials, strict=True))
-    found = [land.regret[trial.visited[:budget]].min() for land, trial in pairs]
-    named = [land.regret[trial.named[budget - 1]] for land, trial in pairs]
-    return float(np.mean(found)), float(np.mean(named))
-
-
 def run_synthetic(task: Task) -> None:
     """Best order within 40, one of the top three within 60, regret at every budget."""
     budgets = (5, 10, 20, 40, 60)
-    header(
-        "landscape", "strategy", "best in 20", "best in 40", "best in 60", "top 3 in 40",
-        "top 3 in 60", *(f"regret {budget} (found / named)" for budget in budgets),
-    )  # fmt: skip
-    for name in ("additive", "rugged"):
-        lands = [synthetic(s, is_rugged=name == "rugged") for s in task.seeds]
-        for strategy in task.strategies:
+    note = f"{task.note}; range of each landscape 1, noise {NOISE}"
+    with task.table("search-synthetic", note) as add:
+        for name, strategy in product(("additive", "rugged"), task.strategies):
+            lands = [synthetic(s, is_rugged=name == "rugged") for s in task.seeds]
             trials = [
                 task.search(land, strategy, 60, seed)
                 for seed, land in zip(task.seeds, lands, strict=True)
@@ -196,20 +124,24 @@ def run_synthetic(task: Task) -> None:
             top = np.array(
                 [t.first_visit(land.regret <= np.sort(land.regret)[2]) for land, t in pairs]
             )
-            row(
-                name, strategy, *((best <= budget).sum() for budget in (20, 40, 60)),
-                *((top <= budget).sum() for budget in (40, 60)),
-                *(show(mean_regrets(lands, trials, budget), digits=4) for budget in budgets),
+            add(
+                landscape=name, strategy=strategy,
+                **{f"best_{budget}": (best <= budget).sum() for budget in (20, 40, 60)},
+                **{f"top3_{budget}": (top <= budget).sum() for budget in (40, 60)},
+                **regret_cells(lands, trials, budgets, digits=4),
             )  # fmt: skip
-    print(f"\n{task.note}; range of each landscape 1, noise {NOISE}.")
 
 
-def tied_with_best(returns: NDArray[np.float64]) -> NDArray[np.bool_]:  # (120, n) -> (120,)
-    """Orders whose true mean is within 2 standard errors (of the best's mean) of the best."""
-    means = returns.mean(axis=1)
-    best = int(means.argmax())
-    std_error = returns[best].std(ddof=1) / returns.shape[1] ** 0.5
-    return np.asarray(means >= means[best] - 2 * std_error)
+def regret_cells(
+    landscapes: list[Landscape], trials: list[Trial], budgets: tuple[int, ...], *, digits: int
+) -> dict[str, str]:
+    """Found and named regret after each budget."""
+    cells: dict[str, str] = {}
+    for budget in budgets:
+        found, named = mean_regrets(landscapes, trials, budget)
+        cells[f"found_{budget}"] = f"{found:.{digits}f}"
+        cells[f"named_{budget}"] = f"{named:.{digits}f}"
+    return cells
 
 
 def run_oracle(task: Task) -> None:
@@ -219,37 +151,44 @@ def run_oracle(task: Task) -> None:
         name: oracle_returns(config, ORACLE_EPISODES, task.oracle_seed) / TENTHS_PER_POINT
         for name, config in SETTINGS.items()
     }
-    header("game", "best", "worst", "std error", "distinct means", "tied for best", "a best order")
-    for name, returns in truths.items():
-        means = returns.mean(axis=1)
-        best = int(means.argmax())
-        std_error = returns[best].std(ddof=1) / ORACLE_EPISODES**0.5
-        row(
-            name, f"{means.max():.2f}", f"{means.min():.2f}", f"{std_error:.2f}",
-            len(np.unique(means)), tied_with_best(returns).sum(), describe_order(best),
-        )  # fmt: skip
-    print(f"\nn = {ORACLE_EPISODES} episodes an order, seed {task.oracle_seed}.\n")
-    header(
-        "game", "strategy", *(f"best class in {budget}" for budget in budgets),
-        *(f"regret {budget} (found / named)" for budget in budgets),
-    )  # fmt: skip
-    for name, returns in truths.items():
-        land, tied = of_returns(returns), tied_with_best(returns)
-        if tied.all():
-            row(name, "any", *(f"{task.num_seeds}" for _ in budgets), *("0 / 0" for _ in budgets))
-            continue
-        for strategy in task.strategies:
-            trials = [task.search(land, strategy, max(budgets), seed) for seed in task.seeds]
-            first = np.array([trial.first_visit(tied) for trial in trials])
-            lands = [land] * task.num_seeds
-            row(
-                name, strategy, *((first <= budget).sum() for budget in budgets),
-                *(show(mean_regrets(lands, trials, budget), digits=2) for budget in budgets),
+    with task.table(
+        "search-oracle-truth", f"n = {ORACLE_EPISODES} episodes an order, seed {task.oracle_seed}"
+    ) as add:
+        for name, returns in truths.items():
+            means = returns.mean(axis=1)
+            best = int(means.argmax())
+            std_error = returns[best].std(ddof=1) / ORACLE_EPISODES**0.5
+            add(
+                game=name, best=f"{means.max():.2f}", worst=f"{means.min():.2f}",
+                std_error=f"{std_error:.2f}", distinct_means=len(np.unique(means)),
+                tied_for_best=tied_with_best(returns).sum(), best_order=str(Order(best)),
             )  # fmt: skip
-    print(
-        f"\n{task.note}; an evaluation is the mean of {EVALUATION_EPISODES} of the "
-        f"{ORACLE_EPISODES} episodes; best class: true mean within 2 standard errors of the best."
+    note = (
+        f"{task.note}; an evaluation is the mean of {EVALUATION_EPISODES} of the "
+        f"{ORACLE_EPISODES} episodes; best class: true mean within 2 standard errors of the best"
     )
+    with task.table("search-oracle", note) as add:
+        for name, returns in truths.items():
+            land, tied = of_returns(returns), tied_with_best(returns)
+            if tied.all():
+                equal = {f"class_{budget}": task.num_seeds for budget in budgets}
+                zero = {f"{kind}_{budget}": 0 for budget in budgets for kind in ("found", "named")}
+                add(game=name, strategy="any", **equal, **zero)
+                continue
+            for strategy in task.strategies:
+                trials = [task.search(land, strategy, max(budgets), seed) for seed in task.seeds]
+                add(
+                    game=name, strategy=strategy, **class_cells(trials, tied, budgets),
+                    **regret_cells([land] * task.num_seeds, trials, budgets, digits=2),
+                )  # fmt: skip
+
+
+def class_cells(
+    trials: list[Trial], tied: NDArray[np.bool_], budgets: tuple[int, ...]
+) -> dict[str, int]:
+    """How many searches have visited one of the best orders after each budget."""
+    first = np.array([trial.first_visit(tied) for trial in trials])
+    return {f"class_{budget}": int((first <= budget).sum()) for budget in budgets}
 
 
 @dataclass(frozen=True)
@@ -284,7 +223,7 @@ class Sweep:
 def read_sweep(path: Path) -> Sweep:
     """Read the leaderboard of a sweep."""
     with path.open(encoding="utf-8") as file:
-        rows = sorted(csv.DictReader(file), key=lambda row: parse_order(row["Order"]))
+        rows = sorted(csv.DictReader(file), key=lambda row: Order.parse(row["Order"]).index)
     if len(rows) != NUM_ORDERS:
         raise ValueError(f"{path}: has {len(rows)} orders: must have {NUM_ORDERS}")
     columns = (
@@ -303,55 +242,32 @@ def run_learned(task: Task) -> None:
     """Spread of what learned policies reach; regret of a search over them."""
     budgets = (10, 20, 40)
     sweeps = [read_sweep(path) for path in sorted(TRUTH.glob("*.csv"))]
-    header(
-        "sweep", "passed", "best", "worst", "std error", "tied for best", "lowest strict",
-        "mean contested", "a best order",
-    )  # fmt: skip
-    for sweep in sweeps:
-        best = int(sweep.mean.argmax())
-        row(
-            sweep.name, f"{sweep.has_passed.sum()} of {NUM_ORDERS}", f"{sweep.mean.max():.2f}",
-            f"{sweep.mean.min():.2f}", f"{sweep.std_error[best]:.2f}", sweep.tied.sum(),
-            f"{sweep.strict.min():.3f}", f"{np.nanmean(sweep.contested):.3f}", describe_order(best),
-        )  # fmt: skip
     counts = np.concatenate([sweep.num_episodes for sweep in sweeps])
-    print(f"\nn = {counts.min():.0f} to {counts.max():.0f} fresh episodes an order.\n")
-    header(
-        "sweep", "strategy", *(f"best class in {budget}" for budget in budgets),
-        *(f"regret {budget} (found / named)" for budget in budgets),
-    )  # fmt: skip
-    seeds = task.seeds[:LEARNED_SEEDS]
-    strategies: tuple[Strategy, ...] = (*task.strategies, "sweep")
-    for sweep in sweeps:
-        land = sweep.landscape()
-        for strategy in strategies:
-            trials = [task.search(land, strategy, max(budgets), seed) for seed in seeds]
-            first = np.array([trial.first_visit(sweep.tied) for trial in trials])
-            row(
-                sweep.name, strategy, *((first <= budget).sum() for budget in budgets),
-                *(show(mean_regrets([land] * len(seeds), trials, budget), digits=2)
-                  for budget in budgets),
+    note = f"n = {counts.min():.0f} to {counts.max():.0f} fresh episodes an order"
+    with task.table("search-learned-truth", f"{note}, from benchmarks/truth") as add:
+        for sweep in sweeps:
+            best = int(sweep.mean.argmax())
+            add(
+                sweep=sweep.name, passed=f"{sweep.has_passed.sum()} of {NUM_ORDERS}",
+                best=f"{sweep.mean.max():.2f}", worst=f"{sweep.mean.min():.2f}",
+                std_error=f"{sweep.std_error[best]:.2f}", tied_for_best=sweep.tied.sum(),
+                lowest_strict=f"{sweep.strict.min():.3f}",
+                mean_contested=f"{np.nanmean(sweep.contested):.3f}", best_order=str(Order(best)),
             )  # fmt: skip
-    print(
-        f"\nn = {len(seeds)} seeds ({seeds[0]} to {seeds[-1]}); counts are seeds; an evaluation "
-        f"has the error of {EVALUATION_EPISODES} episodes."
+    seeds = task.seeds[:LEARNED_SEEDS]
+    note = (
+        f"n = {len(seeds)} seeds ({seeds[0]} to {seeds[-1]}), counts are seeds; an evaluation has "
+        f"the error of {EVALUATION_EPISODES} episodes"
     )
-
-
-def show(regrets: tuple[float, float], *, digits: int) -> str:
-    """Found and named regret in one cell."""
-    return " / ".join(f"{regret:.{digits}f}" for regret in regrets)
-
-
-def row(*cells: object) -> None:
-    """One line of a Markdown table."""
-    print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
-
-
-def header(*cells: str) -> None:
-    """The first two lines of a Markdown table."""
-    row(*cells)
-    row(*("---" for _ in cells))
+    strategies: tuple[Strategy, ...] = (*task.strategies, "sweep")
+    with task.table("search-learned", note) as add:
+        for sweep, strategy in product(sweeps, strategies):
+            land = sweep.landscape()
+            trials = [task.search(land, strategy, max(budgets), seed) for seed in seeds]
+            add(
+                sweep=sweep.name, strategy=strategy, **class_cells(trials, sweep.tied, budgets),
+                **regret_cells([land] * len(seeds), trials, budgets, digits=2),
+            )  # fmt: skip
 
 
 COMMANDS: dict[str, Callable[[Task], None]] = {

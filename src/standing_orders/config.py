@@ -2,7 +2,7 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
@@ -11,7 +11,10 @@ from standing_orders.errors import ConfigError, DataError
 RedAgent = Literal["b_line", "meander", "sleep"]
 Opponent = Literal["b_line", "meander", "sleep", "mixed"]
 RuleSet = Literal["head", "leaderboard-2022"]
+Certainty = Annotated[float, Field(ge=0, le=1)] | Literal["none"]
 ANY_ORDER, NO_ORDER = "any", "none"  # what `TrainConfig.order` may say instead of an order
+Simulator = Literal["own", "cyborg"]
+CollectorName = Literal["batch", "sequential", "lockstep", "episodes", "ray"]
 Strategy = Literal["ucb", "thompson", "ei", "random", "sweep"]
 BetaSchedule = Literal["constant", "log"]
 KernelName = Literal["mallows", "footrule"]
@@ -39,11 +42,18 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    def part(self, model: type["Part"]) -> "Part":
+        """The fields of one of the models that this one is made of."""
+        return model(**{name: getattr(self, name) for name in model.model_fields})
+
     def __init__(self, **values: Any) -> None:
         try:
             super().__init__(**values)
         except ValidationError as err:
             raise ConfigError("; ".join(map(_explain, err.errors()))) from err
+
+
+Part = TypeVar("Part", bound=Config)
 
 
 def _explain(error: Any) -> str:
@@ -90,6 +100,46 @@ class SimConfig(GameConfig):
     horizon: int = Field(100, ge=1, le=10_000, strict=True, description="Steps of an episode.")
 
 
+class SimulatorConfig(Config):
+    """What simulates the game."""
+
+    sim: Simulator = Field(
+        "own",
+        description="Simulator: our own, or the CybORG v2.1 that you have installed (cyborg).",
+    )
+    cyborg_path: str | None = Field(
+        None, description="cyborg: folder of a checkout; the installed module without it."
+    )
+    scenario: str | None = Field(
+        None,
+        description="cyborg: a scenario file of your own, with CAGE-2's hosts and actions.",
+    )
+    red_agent: str | None = Field(
+        None,
+        description="A red agent of your own instead of those known, module:attribute: a function "
+        "decide(env, memory, word) in our simulator, a BaseAgent in CybORG.",
+    )
+
+
+class CollectConfig(Config):
+    """Where episodes come from; with our simulator the results do not depend on it."""
+
+    collect: CollectorName = Field(
+        "batch",
+        description="Who plays the episodes. batch: this process, all at once; sequential: one "
+        "after the other; lockstep: worker processes with shared memory and one barrier a step; "
+        "episodes: worker processes that play whole episodes; ray: the same on a Ray cluster.",
+    )
+    workers: int = Field(2, ge=1, le=1_000, strict=True, description="Workers of a collector.")
+    address: str | None = Field(
+        None,
+        description="Ray cluster to use, such as 127.0.0.1:6379; one on this machine if left out.",
+    )
+    worker_timeout: float = Field(
+        120.0, gt=0, description="Seconds without an answer after which a worker is replaced."
+    )
+
+
 class AlignmentConfig(Config):
     """How following the order is rewarded in training; scores never contain it."""
 
@@ -109,54 +159,40 @@ class AlignmentConfig(Config):
     )
 
 
-class PpoConfig(Config):
-    """The learner."""
+class PpoBase(Config):
+    """What every PPO learner here has."""
 
     learning_rate: float = Field(2e-3, gt=0, le=1, description="Adam's step size.")
     final_learning_rate: float | None = Field(
-        None, gt=0, le=1, description="Fall linearly to this over the budget; constant without it."
+        2e-4, gt=0, le=1, description="Fall linearly to this over the budget; constant without it."
     )
     epochs: int = Field(6, ge=1, strict=True, description="Passes over each batch.")
     minibatches: int = Field(4, ge=1, strict=True, description="Gradient steps per pass.")
     clip: float = Field(0.2, gt=0, lt=1, description="Clip range of the probability ratio.")
-    gamma: float = Field(0.99, ge=0, le=1, description="Discount.")
-    advantages: Literal["gae", "monte-carlo"] = Field(
-        "gae", description="GAE with the value beyond the horizon, or plain returns up to it."
-    )
     gae_lambda: float = Field(0.95, ge=0, le=1, description="Lambda of GAE.")
-    entropy: float = Field(0.01, ge=0, description="Coefficient of the entropy bonus.")
     value: float = Field(0.5, ge=0, description="Coefficient of the value loss.")
     reward_scale: float = Field(0.1, gt=0, description="Rewards are multiplied by it for learning.")
     max_gradient: float = Field(0.5, gt=0, description="Norm that gradients are clipped to.")
     max_kl: float | None = Field(None, gt=0, description="Stop the passes at this KL divergence.")
-    share_penalty: float = Field(
-        0.0, ge=0, description="Coefficient of the share of fix probability on violations."
+
+
+class PpoConfig(PpoBase):
+    """The learner."""
+
+    gamma: float = Field(0.99, ge=0, le=1, description="Discount.")
+    advantages: Literal["gae", "monte-carlo"] = Field(
+        "gae", description="GAE with the value beyond the horizon, or plain returns up to it."
     )
-    contested_weight: float = Field(
-        1.0,
-        ge=0,
-        description="Weight in that share of rows with two or more types held, which are rare.",
-    )
-    imitation: float = Field(
-        0.0,
-        ge=0,
-        description="Coefficient of imitating 'restore a held host of the top type' while two or "
-        "more types are held.",
-    )
+    entropy: float = Field(0.002, ge=0, description="Coefficient of the entropy bonus.")
     hidden: tuple[PositiveInt, ...] = Field(
         (64, 64), min_length=1, description="Hidden layer sizes."
     )
     activation: Literal["tanh", "relu"] = Field("tanh", description="Activation function.")
-    focus: bool = Field(
-        False, description="Input: the highest-ranked type that blue believes compromised."
+    belief: bool = Field(
+        True, description="Inputs: the probability that red holds each host, by the exact belief."
     )
     memory: bool = Field(
-        False, description="Inputs: scans, exploits and decoys so far, for each host."
-    )
-    suspects: bool = Field(
-        False,
-        description="Inputs: the hosts that red may hold or holds although no sensor said so, as "
-        "told by what blue saw and did; the focus counts them in.",
+        True, description="Inputs: scans, exploits and decoys so far, for each host."
     )
     clock: bool = Field(False, description="Input: the step. It makes hardly any two rows equal.")
 
@@ -171,21 +207,21 @@ class ScheduleConfig(Config):
         False, description="Alignment weight x1, x1.5 from episode 1,000, x2.5 from 3,000."
     )
     small_updates: bool = Field(
-        False, description="Half the episodes an update from compliance 0.85 on."
+        False, description="Halve update_episodes once compliance reaches 0.85."
     )
     soft_mask: bool = Field(
         False,
-        description="From compliance 0.80 on, violations are 0.1 times as likely in training, in "
-        "the stored and the recomputed probabilities alike; never in evaluation.",
+        description="Once compliance reaches 0.80, violations are 0.1 times as likely in training, "
+        "in the stored and the recomputed probabilities alike; never in evaluation.",
     )
-    more_epochs: bool = Field(False, description="Twice the epochs from compliance 0.85 on.")
+    more_epochs: bool = Field(False, description="Double the epochs once compliance reaches 0.85.")
     compliance_loss: float = Field(
         0.0,
         ge=0,
         description="Coefficient of a hinge on the probability of violations beyond 0.05.",
     )
     learning_rate_steps: bool = Field(
-        False, description="Learning rate x1, x0.5 from compliance 0.80, x0.25 from 0.90."
+        False, description="Learning rate x1, x0.5 once compliance reaches 0.80, x0.25 from 0.90."
     )
     plateau_stop: bool = Field(
         False, description="Stop after 12 updates without an improvement of 0.01."
@@ -195,14 +231,33 @@ class ScheduleConfig(Config):
 class GateConfig(Config):
     """When an order counts as followed: measured on fresh episodes, never on a training batch."""
 
-    threshold: float = Field(0.95, ge=0, le=1, description="Strict compliance to reach.")
-    min_judged: int = Field(100, ge=1, strict=True, description="Judged fixes it takes at least.")
+    kind: Literal["strict", "contested"] = Field(
+        "contested",
+        description="strict: compliance over all judged fixes; contested: also over those made "
+        "while two or more types are held, by the lower end of its 90 % interval.",
+    )
+    threshold: float = Field(0.95, ge=0, le=1, description="Compliance to reach.")
+    min_judged: int = Field(
+        100, ge=1, strict=True, description="Judged fixes it takes at least; untested with fewer."
+    )
+    min_contested: int = Field(
+        200, ge=1, strict=True, description="kind contested: contested fixes it takes at least."
+    )
+    contested_starts: int = Field(
+        20,
+        ge=0,
+        le=10_000,
+        strict=True,
+        description="kind contested: in a game without a head start every second episode of a "
+        "measurement starts so many steps late, with several types held, and counts for contested "
+        "compliance alone; 0: none does.",
+    )
     contested_floor: float = Field(0.0, ge=0, le=1, description="Contested compliance to reach.")
     response_floor: float = Field(0.0, ge=0, le=1, description="Response rate to reach.")
     episodes: int = Field(200, ge=2, strict=True, description="Fresh episodes of one measurement.")
 
 
-class LearnerConfig(GameConfig):
+class LearnerConfig(GameConfig, SimulatorConfig, CollectConfig):
     """How a defender is trained, whatever it must follow and however long."""
 
     red: Opponent = Field("b_line", description="Red agent that attacks; 'mixed': all in turn.")
@@ -213,6 +268,20 @@ class LearnerConfig(GameConfig):
         le=120,
         strict=True,
         description="Different orders told in one update of 'any'; fewer make more rows equal.",
+    )
+    certainty: Certainty = Field(
+        0.95,
+        description="A fix is allowed only while the probability, by the exact belief, that it "
+        "breaks the order is at most 1 - certainty; 'none': anything is allowed.",
+    )
+    attackers: Literal["own", "all"] = Field(
+        "own",
+        description="Red agents that the belief holds possible: the one that attacks, or all.",
+    )
+    stop_at_gate: bool = Field(
+        False,
+        description="One order: stop when the gate is passed, as published. An order that is kept "
+        "by construction passes it at once, before the defender has learned to defend.",
     )
     seed: int = Field(0, ge=0, le=2**63 - 1, strict=True, description="Root seed.")
     alignment: AlignmentConfig = AlignmentConfig()
@@ -228,13 +297,11 @@ class TrainConfig(LearnerConfig):
         "any",
         description="What the defender must follow: an order such as "
         "op_server>enterprise>defender>op_host>user, a named one (critical_first, "
-        "enterprise_focus, user_priority, operational_focus, balanced, reverse) or its number; "
+        "enterprise_focus, user_priority, operational_focus, balanced, least_critical_first) or "
+        "its number; "
         "'any': one policy for all orders, told a random one each episode; 'none': no order.",
     )
     episodes: int = Field(20_000, ge=1, strict=True, description="Budget of training episodes.")
-    stop_at_gate: bool = Field(
-        True, description="Stop when the gate is passed (one order only; 'any' uses the budget)."
-    )
     checkpoint_every: int = Field(20, ge=1, strict=True, description="Updates between checkpoints.")
 
 
@@ -244,7 +311,7 @@ class BaseConfig(Config):
     order: Literal["any", "none"] = Field(
         "any", description="What it is trained with: any order it is told, or none."
     )
-    episodes: int = Field(40_000, ge=1, strict=True, description="Its training episodes.")
+    episodes: int = Field(20_000, ge=1, strict=True, description="Its training episodes.")
     learning_rate: float = Field(2e-3, gt=0, le=1, description="Adam's step size for it.")
     final_learning_rate: float | None = Field(
         2e-4, gt=0, le=1, description="Fall linearly to this; constant without it."
@@ -254,6 +321,11 @@ class BaseConfig(Config):
 class SearchConfig(LearnerConfig):
     """Search the 120 orders for the best one."""
 
+    @property
+    def has_prior(self) -> bool:
+        """Whether the base policy is asked about every order first."""
+        return self.prior == "base" and self.start == "base" and self.base.order == ANY_ORDER
+
     budget: int = Field(
         120_000,
         ge=1,
@@ -262,11 +334,10 @@ class SearchConfig(LearnerConfig):
         "checks and evaluations.",
     )
     order_episodes: int = Field(
-        3_000,
+        1_000,
         ge=1,
         strict=True,
-        description="Limit of one visit of an order, gate checks included; it ends sooner when "
-        "the gate is passed.",
+        description="Training episodes of one visit of an order, gate checks included.",
     )
     evaluation_episodes: int = Field(
         200, ge=2, strict=True, description="Fresh episodes that measure an order after training."
@@ -306,17 +377,29 @@ class SearchConfig(LearnerConfig):
         "re-chosen order goes on with its own; nearest: as own, first time from the nearest "
         "trained order; base: as own, first time from one base policy, equal for all.",
     )
+    prior: Literal["base", "none"] = Field(
+        "base",
+        description="Prior mean of the surrogate: what the base policy earns with each of the 120 "
+        "orders (start base, trained with any order), or the same for all.",
+    )
+    prior_episodes: int = Field(
+        50,
+        ge=2,
+        strict=True,
+        description="prior base: fresh episodes for each order, the same attacks for all.",
+    )
+    stop_chance: float = Field(
+        0.05,
+        ge=0,
+        lt=1,
+        description="prior base: stop when the chance that an order not visited yet is better than "
+        "the best by more than stop_margin falls below this; 0: use the whole budget.",
+    )
+    stop_margin: float = Field(
+        0.02, ge=0, description="Improvement worth a visit, as a share of the best return."
+    )
     parallel: int = Field(
         1, ge=1, le=120, strict=True, description="Orders chosen at once and then run together."
     )
     base: BaseConfig = BaseConfig()
-    alignment: AlignmentConfig = AlignmentConfig(violation_cost=5.0)
-    ppo: PpoConfig = PpoConfig(
-        learning_rate=3e-4,
-        entropy=0.002,
-        focus=True,
-        memory=True,
-        suspects=True,
-        share_penalty=0.2,
-        contested_weight=20.0,
-    )
+    ppo: PpoConfig = PpoConfig(learning_rate=3e-4, final_learning_rate=None)

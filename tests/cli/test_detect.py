@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from standing_orders.cli.app import INTERRUPTED
-from tests.cli.test_app import CONFIGS, run, stop
+from standing_orders.presets import list_presets
+from tests.cli.commands import run, stop
 
 SMALL = ("--learn.iterations", "3", "--learn.steps", "200", "--team.hidden", "8")
 
@@ -126,9 +127,9 @@ def test_the_default_stream_needs_no_files(
     assert [one["is_unseen"] for one in attacks].count(True) == 1
 
 
-@pytest.mark.parametrize("preset", sorted(CONFIGS.glob("detect*.toml")), ids=lambda path: path.stem)
-def test_preset_trains(preset: Path, log: Path, tmp_path: Path) -> None:
-    words = ("detect", "train", "--config", str(preset), "--data", str(log), "--label", "label")
+@pytest.mark.parametrize("preset", [one.name for one in list_presets("detect")])
+def test_preset_trains(preset: str, log: Path, tmp_path: Path) -> None:
+    words = ("detect", "train", "--preset", preset, "--data", str(log), "--label", "label")
     small = ("--learn.iterations", "2", "--learn.steps", "100", "--team.agents", "3")
     assert run(*words, "--run", str(tmp_path / "run"), *small) == 0
     config = json.loads((tmp_path / "run" / "config.json").read_text())
@@ -136,7 +137,7 @@ def test_preset_trains(preset: Path, log: Path, tmp_path: Path) -> None:
 
 
 def test_published_settings_are_in_their_preset(log: Path, tmp_path: Path) -> None:
-    words = ("detect", "train", "--config", str(CONFIGS / "detect-published.toml"))
+    words = ("detect", "train", "--preset", "detect-published")
     folder = tmp_path / "run"
     small = ("--learn.steps", "50", "--learn.iterations", "1", "--team.agents", "3")
     assert run(*words, "--data", str(log), "--label", "label", "--run", str(folder), *small) == 0
@@ -166,7 +167,7 @@ def test_a_label_that_cannot_be_learned_stops_the_command_unless_forced(
         ((), 2, "--label"),
         (("--label", "label", "--team.agents", "1", "--team.faults", "0"), 2, "quorum of one"),
         (("--label", "label", "--team.agents", "2"), 2, "n >= 2f + 1 = 3"),
-        (("--label", "label", "--team.vote", "average"), 2, "bears no liar"),
+        (("--label", "label", "--team.vote", "average"), 2, "tolerates no fault"),
         (("--label", "label", "--rules.own", "odd: colour -> flagged"), 2, "no signal is called"),
         (("--label", "label", "--rules.own", "odd: always ("), 2, "odd"),
         (("--label", "label", "--rules.own", "sure: flagged or not flagged"), 2, "sure"),
@@ -249,7 +250,7 @@ def test_what_cannot_be_trained_is_refused_before_the_long_work(
 def test_wrong_rules_are_refused_before_anything_is_compared(
     log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delattr("standing_orders.detect.assess.contest.record_baselines")
+    monkeypatch.delattr("standing_orders.detect.compare.Baselines")
     words = ("detect", "compare", "--data", str(log), "--label", "label")
     assert run(*words, "--rules.own", "odd: threat") == 2
     assert "names no signal that depends on" in capsys.readouterr().err

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from standing_orders.cli.detect_tables import print_contest, print_figures
-from standing_orders.detect.assess.contest import COLUMNS, EQUAL_PREFIX, TEAM, Contest
+from standing_orders.detect.compare import COLUMNS, EQUAL_PREFIX, TEAM, Contest
 
 Values = dict[str, list[float]]  # by contestant, one for each seed
 

@@ -9,7 +9,7 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from standing_orders.detect.actions import ALLOW, BLOCK
 from standing_orders.detect.config import DetectConfig, TeamConfig
-from standing_orders.detect.costs import CostTable, record_rewards, team_rewards
+from standing_orders.detect.costs import CostConfig, team_rewards
 from standing_orders.detect.data.events import DataSet, Events
 from standing_orders.detect.data.synthetic import make_sessions
 from standing_orders.detect.env import DetectionEnv
@@ -91,8 +91,8 @@ def test_records_pay_each_agent_for_its_own_action_and_the_team(records: DataSet
     votes = dict(zip(env.agents, (0, 1, 2, 3), strict=True))
     _, rewards, over, cut, infos = env.step(votes)
     is_threat = [infos["agent_0"]["is_threat"]] * 4
-    own = record_rewards(CostTable(), [0, 1, 2, 3], is_threat)
-    together = team_rewards(CostTable(), [[0, 1, 2, 3]], is_threat[:1])[0]
+    own = CostConfig().rewards()[:, int(is_threat[0])]
+    together = team_rewards(0.2, [[0, 1, 2, 3]], is_threat[:1])[0]
     assert list(rewards.values()) == pytest.approx(list(own + together))
     assert not any(over.values())
     _, _, over, cut, _ = env.step(dict.fromkeys(env.agents, 3))

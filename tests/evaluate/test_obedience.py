@@ -7,27 +7,27 @@ import numpy as np
 import pytest
 import torch
 
+from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.config import SimConfig
-from standing_orders.evaluate.obedience import (
-    Obedience,
-    Ratio,
-    measure_obedience,
-    pooled_ratio,
-    reverse_order,
-    summarise,
-)
+from standing_orders.evaluate.measure import Measured
+from standing_orders.evaluate.obedience import Obedience, measure_obedience, summarise
+from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.rollout import collect
-from standing_orders.rules.compliance import Counts, ratio_of_tallies
-from standing_orders.rules.orders import ORDERS, describe_order, parse_order
+from standing_orders.rules.compliance import OrderCompliance, ratio_of_tallies
+from standing_orders.rules.gate import GateResult
+from standing_orders.rules.orders import Order
+from standing_orders.seeding import child_seed
+from standing_orders.stats import Ratio
 
 Make = Callable[..., Any]
 B_LINE = SimConfig(red="b_line")
-ENTERPRISE_FIRST = parse_order("enterprise_focus")
 
 
-def measure(net: Any, orders: list[int], *, episodes: int = 40, **options: Any) -> list[Obedience]:
-    options = {"seed": 0, "is_greedy": False} | options
-    return measure_obedience(net, B_LINE, orders, num_episodes=episodes, **options)
+def measure(
+    net: Any, orders: list[int], *, episodes: int = 40, is_greedy: bool = False, seed: int = 0
+) -> list[Obedience]:
+    policy = LearnedDefender(net, name="it", orders=range(120), is_greedy=is_greedy)
+    return measure_obedience(policy, B_LINE, orders, num_episodes=episodes, seed=seed)
 
 
 def always_restore(net: Any, *hosts: int) -> Any:
@@ -39,81 +39,34 @@ def always_restore(net: Any, *hosts: int) -> Any:
     return net
 
 
-# ------------------------------------------------------------------------------- pooled ratio
-def test_a_pooled_ratio_is_sum_over_sum() -> None:
-    ratio = pooled_ratio(np.array([1, 0, 8]), np.array([2, 0, 8]))
-    assert ratio.value == 0.9
-    assert ratio.low is not None
-    assert ratio.high is not None
-    assert 0 <= ratio.low <= 0.9 <= ratio.high <= 1
-
-
-def test_without_a_case_there_is_no_ratio() -> None:
-    nothing = np.zeros(5, dtype=np.int64)
-    assert pooled_ratio(nothing, nothing) == Ratio(None, None, None)
-
-
-def test_the_interval_is_that_of_the_bootstrap_over_episodes() -> None:
-    rng = np.random.default_rng(0)
-    whole = rng.integers(0, 30, 400)
-    skill = rng.beta(8, 4, 400)  # episodes differ: fixes inside one are not independent
-    part = rng.binomial(whole, skill)
-    ratio = pooled_ratio(part, whole)
-    picks = rng.integers(0, 400, (4000, 400))
-    low, high = np.quantile(part[picks].sum(axis=1) / whole[picks].sum(axis=1), [0.025, 0.975])
-    assert ratio.low == pytest.approx(low, abs=0.15 * (high - low))
-    assert ratio.high == pytest.approx(high, abs=0.15 * (high - low))
-
-
 # ------------------------------------------------------------------------------------ measured
-def test_the_reverse_of_an_order_is_read_from_its_end() -> None:
-    for index in range(120):
-        assert ORDERS[reverse_order(index)] == ORDERS[index][::-1]
-
-
 def test_the_figures_are_those_of_the_episodes_played(network: Make) -> None:
-    net = network()
-    told, calls = 63, []
-    found = measure(net, [told], advance=calls.append)[0]
+    """A rollout with the same seed plays the same episodes, judged once by each order."""
+    net, told = network(), Order(63)
+    found = measure(net, [told.index])[0]
+    rollouts = [
+        collect(
+            Cage2Batch(40, B_LINE), net, np.full(40, told.index),
+            seed=child_seed(0, "obedience", "b_line"), judged_by=np.full(40, judge.index),
+        )
+        for judge in (told, told.backwards())
+    ]  # fmt: skip
+    measured = found.measured
     assert found.order == told
-    assert sum(calls) == 40
-    assert found.counts.episodes == 40
-    counts = found.counts
-    assert found.strict.value == counts.strict_compliance
-    assert found.contested.value == counts.contested_compliance
-    assert found.std_error > 0
-    assert found.swapped_contested.value is not None
-    plain = found.to_json()
-    assert plain["order"] == describe_order(told)
-    assert plain["return"] == found.mean_return
-
-
-def test_the_swap_is_judged_by_the_reverse_order_in_the_same_episodes(
-    network: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from standing_orders.learn import obedience
-
-    calls: list[Any] = []
-
-    def spy(*args: Any, **options: Any) -> Any:
-        calls.append((args, options, collect(*args, **options)))
-        return calls[-1][2]
-
-    monkeypatch.setattr(obedience, "collect", spy)
-    found = measure(network(), [5])[0]
-    tallies = []
-    for (_, _, told), options, _ in calls:
-        assert set(told.tolist()) == {5}
-        assert options.get("mask_factor") is None
-        assert not options.get("count_foothold", False)
-    for _, options, rollout in calls:
-        judges = options["judged_by"]
-        if judges is not None and set(judges.tolist()) == {reverse_order(5)}:
-            tallies.append(rollout.tallies)
-    compliant, judged = ratio_of_tallies(tallies[0], is_contested=True)
+    assert measured.kept == rollouts[0].counts
+    assert measured.mean_return == pytest.approx(rollouts[0].mean_return)
+    assert measured.strict.value == measured.kept.strict_compliance
+    assert measured.contested.value == measured.kept.contested_compliance
+    compliant, judged = ratio_of_tallies(rollouts[1].tallies, is_contested=True)
     assert found.swapped_contested.value == pytest.approx(compliant.sum() / judged.sum())
-    first, second = calls[0][2], calls[1][2]
-    assert np.array_equal(first.actions, second.actions)
+
+
+def test_all_of_it_is_plain_data(network: Make) -> None:
+    found = measure(network(), [5])[0]
+    plain = found.to_json()
+    assert plain["order"] == str(Order(5))
+    assert plain["return"] == found.measured.mean_return
+    assert plain["swapped_contested"]["value"] == found.swapped_contested.value
 
 
 def test_measuring_again_gives_the_same_and_another_seed_does_not(network: Make) -> None:
@@ -126,8 +79,8 @@ def test_every_order_meets_the_same_attacks(network: Make) -> None:
     """A greedy network that takes no order must then do exactly the same for each."""
     net = network(has_order=False)
     first, second = measure(net, [0, 60], is_greedy=True)
-    assert first.mean_return == second.mean_return
-    assert first.counts.held_steps == second.counts.held_steps
+    assert first.measured.mean_return == second.measured.mean_return
+    assert first.measured.kept.held_steps == second.measured.kept.held_steps
 
 
 def test_a_figure_does_not_depend_on_which_other_orders_are_measured(network: Make) -> None:
@@ -137,8 +90,8 @@ def test_a_figure_does_not_depend_on_which_other_orders_are_measured(network: Ma
 
 def test_a_policy_that_does_not_listen_has_no_swap_gap_on_average(network: Make) -> None:
     """Over orders and their reverses: what one gains by luck the other loses."""
-    orders = [parse_order("critical_first"), parse_order("user_priority"), 77]
-    orders += [reverse_order(order) for order in orders]
+    orders = [Order.parse("critical_first").index, Order.parse("user_priority").index, 77]
+    orders += [Order(order).backwards().index for order in orders]
     for net in (network(), always_restore(network(), 1, 2, 3)):
         measured = measure(net, orders, episodes=200)
         assert abs(summarise(measured)["swap_gap"]) < 0.05
@@ -155,17 +108,19 @@ def test_a_policy_that_listens_has_a_swap_gap(network: Make) -> None:
         for unit_type, hosts in enumerate([[], [1, 2, 3], [7], [4, 5, 6], [9, 10, 11, 12]]):
             net.actor[0].weight[unit_type, 77 + unit_type] = 10.0
             net.actor[-1].weight[[132 + host for host in hosts], unit_type] = 60.0
-    found = summarise(measure(net, [40, reverse_order(40)], episodes=100))
+    found = summarise(measure(net, [40, Order(40).backwards().index], episodes=100))
     assert found["contested"] > 0.7
     assert found["swap_gap"] > 0.4
 
 
 # ------------------------------------------------------------------------------------ summary
 def obedience(*, compliant: int, violations: int, mean_return: float = -20.0) -> Obedience:
-    counts = Counts(compliant=compliant, violations=violations, fixes=compliant + violations)
+    kept = OrderCompliance(compliant=compliant, violations=violations, fixes=compliant + violations)
     value = compliant / (compliant + violations)
     ratio = Ratio(value, value, value)
-    return Obedience(0, counts, ratio, ratio, Ratio(0.25, 0.2, 0.3), mean_return, 0.1)
+    gate = GateResult("passed" if value >= 0.95 else "failed", "")
+    measured = Measured(mean_return, 0.1, kept, ratio, ratio, gate)
+    return Obedience(Order(0), measured, Ratio(0.25, 0.2, 0.3))
 
 
 def test_the_summary_pools_and_averages_over_orders() -> None:
@@ -179,7 +134,3 @@ def test_the_summary_pools_and_averages_over_orders() -> None:
     assert found["strict"] == pytest.approx(490 / 800)
     assert (found["mean_return"], found["worst_return"]) == (-20.0, -30.0)
     assert found["swap_gap"] == pytest.approx((0.95 - 0.25 + 0.5 - 0.25) / 2)
-
-
-def test_an_order_does_not_pass_with_fewer_than_100_judged_fixes() -> None:
-    assert summarise([obedience(compliant=3, violations=0)])["passed"] == 0

@@ -22,7 +22,7 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def make_network(seed: int = 0, *, hidden: tuple[int, ...] = (16,), **layout: bool) -> ActorCritic:
+def make_network(seed: int = 0, *, hidden: tuple[int, ...] = (16,), **layout: Any) -> ActorCritic:
     return ActorCritic(InputLayout(**layout), hidden=hidden, activation="tanh", seed=seed)
 
 

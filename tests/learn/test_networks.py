@@ -58,3 +58,25 @@ def test_the_seed_alone_decides_the_weights() -> None:
     torch.manual_seed(2)
     assert all(np.array_equal(a, b) for a, b in zip(first, weights(5), strict=True))
     assert not np.array_equal(first[0], weights(6)[0])
+
+
+# ---------------------------------------------------------------------------------- lawful
+TYPE_OF_HOST = [0, 1, 1, 1, 3, 3, 3, 2, 4, 4, 4, 4, 4]
+
+
+@pytest.mark.parametrize("types", range(32))
+def test_fixes_of_types_that_are_not_lawful_have_no_probability(types: int) -> None:
+    network = ActorCritic(InputLayout(certainty=0.95), hidden=(8,), activation="tanh", seed=types)
+    inputs = np.random.default_rng(types).integers(0, 2, (1, 82)).astype(np.int8)
+    inputs[0, 77:] = [types >> unit_type & 1 for unit_type in range(5)]
+    with torch.no_grad():
+        prepared = network.prepare(inputs)
+        plain, masked = network.actor(prepared), network.logits(prepared)
+    assert torch.isfinite(torch.log_softmax(masked, dim=1)).all()
+    after = torch.softmax(masked, dim=1)[0]
+    for action in range(145):
+        is_fix = 15 <= action <= 27 or action >= 132
+        is_lawful = not is_fix or types >> TYPE_OF_HOST[(action - 15) % 13] & 1
+        assert (float(after[action]) > 0) == bool(is_lawful)
+        if is_lawful:
+            assert masked[0, action] == plain[0, action]

@@ -45,6 +45,18 @@ def test_greedily_it_does_what_a_greedy_rollout_does(network: Make, layout: Any)
     assert len(np.unique(rollout.actions)) > 1
 
 
+@pytest.mark.parametrize("layout", [{}, {"has_order": False}, {"has_focus": True, "has_memory": 1}])
+def test_told_an_order_it_draws_what_a_rollout_of_the_same_seed_draws(
+    network: Make, layout: Any
+) -> None:
+    net = sharp(network(**layout), 60.0)
+    batch = Cage2Batch(8, SimConfig(red="meander", horizon=40))
+    rollout = collect(batch, net, np.full(8, 33), seed=4)
+    told = LearnedDefender(net, name="it", orders=range(120)).told(33)
+    assert np.array_equal(play(told, 4, 8), rollout.actions)
+    assert told.orders == (33,)
+
+
 def test_it_draws_with_the_probabilities_of_the_network(network: Make) -> None:
     net = sharp(network(), 60.0)
     count = 40_000

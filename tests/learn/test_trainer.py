@@ -9,13 +9,17 @@ import pytest
 import torch
 
 from standing_orders.cage2.scenario import RED_AGENTS
+from standing_orders.collect.local import BatchCollector
+from standing_orders.collect.plan import deal_reds
 from standing_orders.config import TrainConfig
 from standing_orders.errors import ConfigError, NumericsError
+from standing_orders.learn import build
 from standing_orders.learn import trainer as trainer_module
+from standing_orders.learn.build import game_of, layout_of
 from standing_orders.learn.rollout import collect
-from standing_orders.learn.trainer import Trainer, layout_of, make_batch, passes_gate
-from standing_orders.rules.compliance import Counts
-from standing_orders.rules.orders import parse_order
+from standing_orders.learn.trainer import Trainer
+from standing_orders.rules.orders import Order
+from standing_orders.seeding import environment_seeds
 
 SMALL = {"hidden": (16,), "epochs": 2}
 ALL_SCHEDULES = {
@@ -42,14 +46,22 @@ def same_arrays(first: Trainer, second: Trainer) -> bool:
 
 
 class Spy:
-    """Notes every call of `collect`."""
+    """Notes every call of `collect`, and every measurement at the gate."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[dict[str, Any]] = []
+        self.gates: list[dict[str, Any]] = []
         monkeypatch.setattr(trainer_module, "collect", self)
 
+        def spy(collector: Any, network: Any, orders: Any, **options: Any) -> Any:
+            seeds = environment_seeds(options["seed"], len(orders))
+            self.gates.append({"orders": orders, "seeds": seeds})
+            return collect(collector, network, orders, **options)
+
+        monkeypatch.setattr(build, "collect", spy)
+
     def __call__(self, batch: Any, network: Any, orders: Any, **options: Any) -> Any:
-        self.calls.append({"num_envs": batch.num_envs, "orders": orders.copy(), **options})
+        self.calls.append({"num_envs": len(orders), "orders": orders.copy(), **options})
         return collect(batch, network, orders, **options)
 
 
@@ -119,7 +131,7 @@ def test_one_order_is_told_in_every_episode(monkeypatch: pytest.MonkeyPatch) -> 
     spy = Spy(monkeypatch)
     train(Trainer(config(order="balanced")))
     told = {int(order) for call in spy.calls for order in call["orders"]}
-    assert told == {parse_order("balanced")}
+    assert told == {Order.parse("balanced").index}
 
 
 def test_any_tells_other_orders_in_every_update(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,16 +158,14 @@ def test_a_network_is_shown_an_order_only_if_it_has_one(options: dict[str, Any],
 
 
 def test_mixed_gives_each_red_agent_its_share() -> None:
-    batch = make_batch(config(red="mixed"), 7)
-    names = [RED_AGENTS[red] for red in batch.states["red"]]
+    names = [RED_AGENTS[red] for red in deal_reds(game_of(config(red="mixed")).red, 7)]
     assert sorted(map(names.count, RED_AGENTS)) == [2, 2, 3]
-    assert make_batch(config(red="mixed"), 2, red="meander").config.red == "meander"
 
 
 def test_the_game_is_that_of_the_config() -> None:
-    batch = make_batch(config(rules="leaderboard-2022", head_start=3, red_tempo=2), 1)
+    game = game_of(config(rules="leaderboard-2022", head_start=3, red_tempo=2)).make(1)
     wanted = ("leaderboard-2022", 3, 2, 100)
-    found = batch.config
+    found = game.config
     assert (found.rules, found.head_start, found.red_tempo, found.horizon) == wanted
 
 
@@ -187,9 +197,9 @@ def test_the_three_rewards_are_those_of_the_episodes(monkeypatch: pytest.MonkeyP
     record = trainer.step()
     reward, counts = record["reward"], record["compliance"]
     assert reward["total"] == reward["environment"] + reward["alignment"]
-    batch = make_batch(trainer.config, 20)
     played = collect(
-        batch, Trainer(config()).network, np.full(20, parse_order("reverse")),
+        BatchCollector(game_of(trainer.config)), Trainer(config()).network,
+        np.full(20, Order.parse("reverse").index),
         seed=trainer_module.child_seed(seed, "update", 0),
     )  # fmt: skip
     assert reward["environment"] == pytest.approx(played.rewards.sum() / 20)
@@ -222,8 +232,8 @@ def test_a_masked_update_begins_with_the_probabilities_it_played_with() -> None:
     trainer.progress.compliance = 0.9
     record = trainer.step()
     assert record["settings"]["mask_factor"] == 0.1
-    assert record["loss"]["kl"] == pytest.approx(0.0, abs=1e-6)
-    assert record["loss"]["clip_fraction"] == 0
+    assert record["loss"]["approx_kl"] == pytest.approx(0.0, abs=1e-6)
+    assert record["loss"]["clipfrac"] == 0
 
 
 # ------------------------------------------------------------------------------------------- gate
@@ -239,19 +249,17 @@ def test_the_gate_is_measured_on_fresh_episodes_without_a_mask(
     )
     trainer.progress.compliance = 0.9
     records = train(trainer)
-    played, gates = spy.calls[0::2], spy.calls[1::2]
-    assert played[0]["mask_factor"] == 0.1
-    assert len(gates) == 2
+    assert spy.calls[0]["mask_factor"] == 0.1
+    assert len(spy.gates) == 2
     ranges = [range(call["seed"], call["seed"] + call["num_envs"]) for call in spy.calls]
+    ranges += [gate["seeds"].tolist() for gate in spy.gates]
     for i, one in enumerate(ranges):
         for other in ranges[:i]:
             assert not set(one) & set(other)
-    for gate, record in zip(gates, records, strict=True):
-        assert gate.get("mask_factor") is None
-        assert not gate.get("is_greedy", False)
-        assert gate["num_envs"] == 30
-        assert set(gate["orders"].tolist()) == {parse_order("reverse")}
+    for gate, record in zip(spy.gates, records, strict=True):
+        assert set(gate["orders"]) == {Order.parse("reverse").index}
         assert record["gate"]["episodes"] == 30
+        assert record["gate"]["verdict"] == "untested"
     assert [record["gate_episodes"] for record in records] == [30, 60]
     assert trainer.progress.episodes == 40  # counted apart
 
@@ -273,35 +281,6 @@ def test_there_is_no_gate_without_one_order_or_if_switched_off(options: dict[str
 def test_a_failed_gate_does_not_stop_the_run() -> None:
     records = train(Trainer(config(gate=EASY | {"response_floor": 1.0})))
     assert [record["gate"]["passed"] for record in records] == [False] * 3
-
-
-PASSING = {"compliant": 95, "violations": 5, "contested_compliant": 9, "contested_violations": 1}
-PASSING |= {"held_steps": 1_000, "answered_steps": 100}
-
-
-@pytest.mark.parametrize(
-    ("change", "gate", "passes"),
-    [
-        ({}, {}, True),
-        ({"compliant": 94, "violations": 6}, {}, False),
-        ({"compliant": 99, "violations": 0}, {}, False),  # 99 judged fixes
-        ({"compliant": 100, "violations": 0}, {}, True),
-        ({"compliant": 94, "violations": 6, "neutral": 1_000}, {}, False),  # strict counts
-        ({}, {"contested_floor": 0.9}, True),
-        ({}, {"contested_floor": 0.91}, False),
-        ({}, {"response_floor": 0.1}, True),
-        ({}, {"response_floor": 0.11}, False),
-        ({"contested_compliant": 0, "contested_violations": 0}, {}, True),
-        ({}, {"threshold": 0.96}, False),
-    ],
-)
-def test_the_gate_takes_strict_compliance_over_enough_judged_fixes(
-    change: dict[str, int], gate: dict[str, Any], passes: bool
-) -> None:
-    values = PASSING | change
-    fixes = values["compliant"] + values["violations"] + values.get("neutral", 0)
-    counts = Counts(fixes=fixes, **values)
-    assert passes_gate(counts, TrainConfig(gate=gate)) is passes
 
 
 # --------------------------------------------------------------------------------------- numerics

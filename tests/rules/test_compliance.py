@@ -15,7 +15,7 @@ from standing_orders.rules.compliance import (
     NUM_TALLIES,
     VERDICTS,
     VIOLATION,
-    Counts,
+    OrderCompliance,
     count_episodes,
     judge,
     judge_all,
@@ -70,7 +70,7 @@ def oracle_counts(
     *,
     is_foothold_counted: bool = False,
 ) -> dict[str, int]:
-    counts = {field.name: 0 for field in fields(Counts)}
+    counts = {field.name: 0 for field in fields(OrderCompliance)}
     for episode in episodes:
         fixes = held_steps = 0
         for hosts, action in episode:
@@ -118,7 +118,7 @@ def play(
     return tallies
 
 
-def counts_of(*episodes: list[tuple[set[int], int]], order: int = USER_LAST) -> Counts:
+def counts_of(*episodes: list[tuple[set[int], int]], order: int = USER_LAST) -> OrderCompliance:
     return count_episodes(play(list(episodes), order))
 
 

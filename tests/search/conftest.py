@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 
 from standing_orders.config import SearchConfig
-from standing_orders.rules.orders import parse_order
+from standing_orders.evaluate.measure import Measured
+from standing_orders.rules.compliance import OrderCompliance
+from standing_orders.rules.gate import GateResult
+from standing_orders.rules.orders import Order
 from standing_orders.search.engines import Job, OnUpdate
 from standing_orders.search.store import PolicyStore
 from standing_orders.search.visit import VisitResult, VisitTask
+from standing_orders.stats import Ratio
 
 
 class CrashError(Exception):
@@ -44,7 +48,7 @@ class MadeUpEngine:
             yield result
 
     def visit(self, task: VisitTask) -> VisitResult:
-        order = parse_order(task.config["order"])
+        order = Order.parse(task.config["order"]).index
         rng = np.random.default_rng([order, task.limit])
         passed = order not in self.failing
         done = task.progress["episodes"] + task.progress["gate_episodes"]
@@ -63,18 +67,21 @@ class MadeUpEngine:
         records = [made_up_update(task, progress, played - gate)]
         return VisitResult(task.arrays, progress, records, measured)
 
-    def measure(self, order: int, passed: bool, task: VisitTask) -> dict[str, Any]:
+    def measure(self, order: int, passed: bool, task: VisitTask) -> Measured:
         noise = np.random.default_rng(task.evaluation_seed).standard_normal()
-        return {
-            "return": -50.0 - order / 10 + noise, "std_error": 1.0, "passed": passed,
-            "strict_interval95": [0.9, 1.0], "strict": 0.97 if passed else 0.5, "contested": 0.9,
-            "episodes": task.evaluation_episodes,
-        }  # fmt: skip
+        good = 97 if passed else 50
+        kept = OrderCompliance(
+            episodes=task.evaluation_episodes, fixes=100, compliant=good, violations=100 - good
+        )
+        return Measured(
+            -50.0 - order / 10 + noise, 1.0, kept, Ratio(good / 100, 0.4, 1.0),
+            Ratio(None, None, None), GateResult("passed" if passed else "failed", "made up"),
+        )  # fmt: skip
 
 
 def made_up_update(task: VisitTask, progress: dict[str, Any], episodes: int) -> dict[str, Any]:
     return {
-        "update": progress["updates"], "order_id": parse_order(task.config["order"]),
+        "update": progress["updates"], "order_id": Order.parse(task.config["order"]).index,
         "order": task.config["order"], "episodes": episodes, "total_episodes": progress["episodes"],
         "gate_episodes": progress["gate_episodes"],
         "reward": {"environment": -50.0, "alignment": 0.0, "total": -50.0},

@@ -2,18 +2,18 @@
 
 import math
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from standing_orders.config import SearchConfig, Strategy
 from standing_orders.errors import ConfigError
-from standing_orders.rules.orders import kendall_distance
+from standing_orders.rules.orders import KENDALL_DISTANCES
 from standing_orders.search.acquisition import (
-    STRATEGIES,
-    Strategy,
+    Situation,
     beta_at,
     choose,
     expected_improvement,
@@ -25,11 +25,13 @@ from standing_orders.search.surrogate import (
     Hyperparameters,
     Observation,
     Outcome,
-    PassModel,
     fit_surrogate,
+    pass_chance,
 )
 
 CERTAIN = np.ones(120)
+STRATEGIES = get_args(Strategy)
+KNOWN = ("pass_chance", "visited", "pending", "just_failed", "found")
 orders = st.integers(0, 119)
 strategies = st.sampled_from(STRATEGIES)
 
@@ -40,10 +42,16 @@ def independent(mean: Any = 0.0, std: Any = 1.0) -> Belief:
     return Belief(np.array(np.broadcast_to(np.asarray(mean, float), 120)), np.diag(variance))
 
 
-def pick(strategy: Strategy, belief: Belief, *, seed: int = 0, **changes: Any) -> int:
-    rest: dict[str, Any] = {"pass_chance": CERTAIN, "visited": (), "pending": ()}
-    rest |= {"num_spread": 0, "schedule": "constant"}
-    return choose(strategy, belief, rng=np.random.default_rng(seed), **(rest | changes))
+def settings_of(strategy: str, **changes: Any) -> SearchConfig:
+    return SearchConfig(acquisition=strategy, **({"spread": 0, "schedule": "constant"} | changes))
+
+
+def pick(strategy: str, belief: Belief, *, seed: int = 0, **changes: Any) -> int:
+    """Choose with everything else as it is, or changed: of the situation or of the settings."""
+    known = {name: changes.pop(name) for name in KNOWN if name in changes}
+    situation = Situation(belief, **({"pass_chance": CERTAIN} | known))
+    rng = np.random.default_rng(seed)
+    return choose(settings_of(strategy, **changes), situation, rng).order
 
 
 def bump(**values: float) -> np.ndarray:
@@ -142,38 +150,34 @@ def test_random_visits_every_order_once_before_any_twice() -> None:
     rng = np.random.default_rng(0)
     visited: list[int] = []
     for _ in range(240):
-        chosen = choose(
-            "random", independent(), pass_chance=CERTAIN, visited=visited, pending=(), rng=rng
-        )
-        visited.append(chosen)
+        known = Situation(independent(), CERTAIN, visited=visited)
+        visited.append(choose(settings_of("random"), known, rng).order)
     assert sorted(visited[:120]) == sorted(visited[120:]) == list(range(120))
     assert visited[:120] != sorted(visited[:120])
 
 
 @pytest.mark.parametrize("strategy", ["ucb", "thompson", "ei"])
-def test_the_first_picks_are_as_far_apart_as_possible(strategy: Strategy) -> None:
+def test_the_first_picks_are_as_far_apart_as_possible(strategy: str) -> None:
     rng = np.random.default_rng(4)
     visited: list[int] = []
     for _ in range(5):
-        chosen = choose(
-            strategy, independent(), pass_chance=CERTAIN, visited=visited, pending=(), rng=rng,
-            num_spread=5,
-        )  # fmt: skip
-        nearest = [min((kendall_distance(o, v) for v in visited), default=0) for o in range(120)]
-        assert nearest[chosen] == max(nearest)
+        known = Situation(independent(), CERTAIN, visited=visited)
+        found = choose(settings_of(strategy, spread=5), known, rng)
+        chosen = found.order
+        nearest = [min((KENDALL_DISTANCES[o, v] for v in visited), default=0) for o in range(120)]
+        assert nearest[chosen] == max(nearest) == found.score
+        assert found.decided_by == "spread"
         assert spread_score(visited).tolist() == nearest
         visited.append(chosen)
-    assert kendall_distance(visited[0], visited[1]) == 10
+    assert KENDALL_DISTANCES[visited[0], visited[1]] == 10
 
 
 def test_the_first_picks_depend_on_the_seed_alone() -> None:
     def picks(seed: int) -> list[int]:
         rng, visited = np.random.default_rng(seed), []
         for _ in range(4):
-            visited.append(
-                choose("ucb", independent(), pass_chance=CERTAIN, visited=visited, pending=(),
-                       rng=rng, num_spread=4)
-            )  # fmt: skip
+            known = Situation(independent(), CERTAIN, visited=visited)
+            visited.append(choose(settings_of("ucb", spread=4), known, rng).order)
         return visited
 
     assert picks(1) == picks(1)
@@ -185,20 +189,20 @@ def test_the_first_picks_depend_on_the_seed_alone() -> None:
     visited=st.lists(orders, max_size=150),
     pending=st.sets(orders, max_size=119),
     failed=st.sets(orders, max_size=5),
-    num_spread=st.integers(0, 8),
+    spread=st.integers(0, 8),
     max_visits=st.sampled_from([None, 1, 3]),
     seed=st.integers(0, 10),
 )
 @settings(max_examples=150, deadline=None)
 def test_no_pending_order_is_chosen_and_the_answer_repeats(
-    strategy: Strategy, visited: list[int], pending: set[int], failed: set[int], num_spread: int,
+    strategy: str, visited: list[int], pending: set[int], failed: set[int], spread: int,
     max_visits: int | None, seed: int,
 ) -> None:  # fmt: skip
     options = {
-        "visited": visited, "pending": pending, "just_failed": failed, "num_spread": num_spread,
+        "visited": visited, "pending": pending, "just_failed": failed, "spread": spread,
         "max_visits": max_visits, "seed": seed,
     }  # fmt: skip
-    belief = fit_surrogate([Observation(3, 1.0, 0.1), Observation(77, 2.0, 0.1)]).belief()
+    belief = fit_surrogate([Observation(3, 1.0, 0.1), Observation(77, 2.0, 0.1)]).belief
     chosen = pick(strategy, belief, **options)
     assert 0 <= chosen < 120
     assert chosen not in pending
@@ -208,8 +212,8 @@ def test_no_pending_order_is_chosen_and_the_answer_repeats(
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_several_chosen_at_once_are_different(strategy: Strategy) -> None:
-    belief = fit_surrogate([Observation(o, -float(o), 1.0) for o in range(0, 120, 10)]).belief()
+def test_several_chosen_at_once_are_different(strategy: str) -> None:
+    belief = fit_surrogate([Observation(o, -float(o), 1.0) for o in range(0, 120, 10)]).belief
     pending: list[int] = []
     for seed in range(12):
         pending.append(pick(strategy, belief, pending=pending, seed=seed))
@@ -220,24 +224,24 @@ def test_a_pending_order_makes_its_neighbours_less_attractive() -> None:
     surrogate = fit_surrogate(
         [Observation(0, 0.0, 0.01)], hyperparameters=Hyperparameters(own=1e-4)
     )
-    first = pick("ucb", surrogate.belief())
-    second = pick("ucb", surrogate.belief(), pending=[first])
-    assert kendall_distance(0, first) == 10
-    assert kendall_distance(first, second) > 2
+    first = pick("ucb", surrogate.belief)
+    second = pick("ucb", surrogate.belief, pending=[first])
+    assert KENDALL_DISTANCES[0, first] == 10
+    assert KENDALL_DISTANCES[first, second] > 2
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_failing_order_is_never_picked_twice_in_a_row(strategy: Strategy) -> None:
+def test_a_failing_order_is_never_picked_twice_in_a_row(strategy: str) -> None:
     """Every order fails, and order 40 looks best by far; no limit of visits helps."""
     rng = np.random.default_rng(0)
     belief = independent(bump(o40=100.0), 0.1)
     visited: list[int] = []
     outcomes: list[Outcome] = []
     for _ in range(150):
-        chosen = choose(
-            strategy, belief, pass_chance=PassModel().chance(outcomes[-20:]), visited=visited,
-            pending=(), rng=rng, just_failed=visited[-1:], max_visits=None,
-        )  # fmt: skip
+        chance = pass_chance(outcomes[-20:])
+        known = Situation(belief, chance, visited=visited, just_failed=visited[-1:])
+        config = settings_of(strategy, max_visits=None, spread=6, schedule="log")
+        chosen = choose(config, known, rng).order
         visited.append(chosen)
         outcomes.append(Outcome(chosen, has_passed=False))
     assert all(a != b for a, b in pairwise(visited))
@@ -246,8 +250,8 @@ def test_a_failing_order_is_never_picked_twice_in_a_row(strategy: Strategy) -> N
 def test_a_failing_order_may_be_continued() -> None:
     belief = independent(bump(o40=100.0), 0.1)
     assert pick("ucb", belief, visited=[40], just_failed=[40]) != 40
-    assert pick("ucb", belief, visited=[40], just_failed=[40], may_continue=True) == 40
-    assert pick("ucb", belief, visited=[40], may_continue=True) != 40
+    assert pick("ucb", belief, visited=[40], just_failed=[40], continue_failed=True) == 40
+    assert pick("ucb", belief, visited=[40], continue_failed=True) != 40
 
 
 def test_a_failing_order_is_picked_if_nothing_else_is_left() -> None:
@@ -265,9 +269,9 @@ def test_an_order_is_visited_no_more_than_max_visits_times_while_others_are_left
 
 
 def test_failures_steer_the_search_away_from_their_neighbourhood() -> None:
-    chance = PassModel().chance([Outcome(0, has_passed=False)] * 3)
+    chance = pass_chance([Outcome(0, has_passed=False)] * 3)
     picks = {pick("ucb", independent(-50.0, 1.0), pass_chance=chance, seed=s) for s in range(20)}
-    assert min(kendall_distance(0, order) for order in picks) >= 9
+    assert min(KENDALL_DISTANCES[0, order] for order in picks) >= 9
 
 
 def test_ties_are_broken_by_the_seed() -> None:
@@ -282,24 +286,28 @@ def test_beta_may_grow_with_the_logarithm_of_the_evaluations() -> None:
     assert grown == sorted(grown)
 
 
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"strategy": "greedy"}, "strategy 'greedy': must be one of ucb, thompson, ei, random"),
-        ({"schedule": "linear"}, "schedule 'linear': must be one of constant, log"),
-        ({"beta": -1.0}, "beta = -1.0"),
-        ({"beta": math.nan}, "beta = nan"),
-        ({"num_spread": -1}, "num_spread = -1"),
-        ({"max_visits": 0}, "max_visits = 0"),
-        ({"visited": [120]}, "order 120"),
-        ({"pending": [-1]}, "order -1"),
-        ({"pending": range(120)}, "all 120 orders are pending"),
-        ({"pass_chance": np.ones(5)}, r"pass_chance of shape \(5,\)"),
-        ({"pass_chance": np.full(120, 1.5)}, "must be in 0 to 1"),
-        ({"pass_chance": np.full(120, math.nan)}, "must be in 0 to 1"),
-    ],
-)
-def test_a_bad_argument_is_named_with_the_choices(changes: dict, complaint: str) -> None:
-    strategy = changes.pop("strategy", "ucb")
-    with pytest.raises(ConfigError, match=complaint):
-        pick(strategy, independent(), **changes)
+def test_if_all_orders_are_pending_nothing_is_left() -> None:
+    with pytest.raises(ConfigError, match="all 120 orders are pending"):
+        pick("ucb", independent(), pending=range(120))
+
+
+@pytest.mark.parametrize("strategy", ["ucb", "ei"])
+def test_the_score_that_decided_is_the_highest_of_those_allowed(strategy: str) -> None:
+    belief = independent(bump(o7=-5.0, o8=-6.0), 1.0)
+    chance = np.full(120, 0.5)
+    known = Situation(belief, chance, visited=[7])
+    found = choose(settings_of(strategy), known, np.random.default_rng(0))
+    assert (found.order, found.decided_by) == (8, strategy)
+    wanted = {
+        "ucb": optimistic_score(belief, chance, 2.0),
+        "ei": expected_improvement(belief, -5.0) * chance,
+    }[strategy]
+    assert found.score == wanted[8] == np.delete(wanted, 7).max()
+    assert wanted[7] > wanted[8]  # visited
+
+
+def test_a_blind_choice_has_no_score() -> None:
+    for strategy in ("random", "sweep"):
+        known = Situation(independent(), CERTAIN)
+        found = choose(settings_of(strategy), known, np.random.default_rng(0))
+        assert (found.score, found.decided_by) == (None, strategy)

@@ -9,8 +9,10 @@ import pytest
 
 from standing_orders.config import SearchConfig
 from standing_orders.errors import ConfigError, NumericsError, WorkerError
+from standing_orders.rules.orders import Order
 from standing_orders.runs.folder import RunFolder
 from standing_orders.search.engines import open_engine
+from standing_orders.search.records import Choice, Counters
 from standing_orders.search.store import PolicyStore
 from standing_orders.search.visit import VisitTask
 
@@ -23,9 +25,12 @@ def begun(config: SearchConfig, path: Path) -> tuple[PolicyStore, VisitTask]:
     """A store with one policy, and a visit of it."""
     folder = RunFolder.create(path, {}, "search")
     store = PolicyStore(folder, config, quiet)
-    store.begin("007", 7, None)
-    before = {"updates": 0}
-    choice = {"policy": "007", "before": before, "limit": 10, "evaluation_episodes": 2}
+    store.begin("007", Order(7), None)
+    choice = Choice(
+        iteration=1, round=1, order=Order(7), score=None, decided_by="sweep", mean=0.0, std=1.0,
+        chance=0.8, visit=1, policy="007", start="scratch", start_policy=None, before=Counters(),
+        limit=10, evaluation_episodes=2,
+    )  # fmt: skip
     return store, store.task(choice, seed=1)
 
 
@@ -62,7 +67,7 @@ def test_a_local_visit_keeps_every_update(quick: SearchConfig, tmp_path: Path) -
         (result,) = engine.run([("007", task)], store, quiet)
     assert result.progress["episodes"] + result.progress["gate_episodes"] == 10
     assert store.records("007", 0, 10) == result.records
-    assert store.counters("007")["updates"] == len(result.records) == 2
+    assert store.counters("007").updates == len(result.records) == 2
 
 
 @pytest.mark.filterwarnings("ignore")  # Ray's own
@@ -79,4 +84,4 @@ def test_a_cluster_of_our_own_stays_on_loopback_and_passes_errors_on(
         assert store.records("007", 0, 10) == result.records
         with pytest.raises(NumericsError, match=r"not finite|nan"):
             list(engine.run([("007", replace(task, arrays=spoiled))], store, quiet))
-    assert store.counters("007")["updates"] == 2
+    assert store.counters("007").updates == 2

@@ -8,7 +8,7 @@ from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.scenario import HOSTS
 from standing_orders.config import SimConfig
 from standing_orders.errors import ConfigError
-from standing_orders.rules.orders import describe_order, parse_order
+from standing_orders.rules.orders import Order
 from standing_orders.search.oracle import oracle_returns
 from standing_orders.seeding import child_seed, environment_seeds
 
@@ -23,7 +23,7 @@ PREFIX = {
 
 def plain_action(held: int, order: int) -> int:
     names = [name for index, name in enumerate(HOSTS) if held >> index & 1]
-    for unit_type in describe_order(order).split(">"):
+    for unit_type in str(Order(order)).split(">"):
         for name in names:
             if name.startswith(PREFIX[unit_type]):
                 return encode("Restore", name)
@@ -66,7 +66,7 @@ def test_orders_matter_when_blue_comes_late_and_not_otherwise() -> None:
     assert -58 < late.max() < -56
     assert -90 < late.min() < -86
     assert (late == late.max()).sum() == 20
-    assert late[parse_order("critical_first")] == late.max()
+    assert late[Order.parse("critical_first").index] == late.max()
     standard = oracle_returns(SimConfig(), 200, 0).mean(axis=1) / 10
     assert standard.max() == standard.min() == pytest.approx(-52.2, abs=0.5)
 

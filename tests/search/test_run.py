@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,9 +14,12 @@ from hypothesis import strategies as st
 from standing_orders.config import SearchConfig, TrainConfig
 from standing_orders.errors import CheckpointError, ConfigError
 from standing_orders.learn.run import load_network, train
-from standing_orders.rules.orders import kendall_distance, parse_order
+from standing_orders.rules.orders import Order
+from standing_orders.search.acquisition import beta_at, choose, optimistic_score
+from standing_orders.search.records import Round
 from standing_orders.search.run import resume_search, search
 from standing_orders.search.state import SearchState
+from standing_orders.seeding import child_seed
 from tests.search.conftest import CrashError, MadeUpEngine
 
 FILES = ("journal.jsonl", "gp_sampling_log.csv", "leaderboard.csv", "training_log.csv")
@@ -91,10 +95,10 @@ def test_a_failing_order_is_not_picked_again_while_others_are_left(
     failing = frozenset(range(0, 120, 3))
     config = changed(quick, budget=900)
     state = run(config, tmp_path / "run", MadeUpEngine(failing))
-    visited = [record["order_id"] for record in state.results]
+    visited = [record.order.index for record in state.results]
     assert len(visited) == len(set(visited))
     assert any(order in failing for order in visited)
-    assert not any(record["gp_updated"] for record in state.results if not record["passed"])
+    assert not any(record.observed for record in state.results if not record.has_passed)
 
 
 def test_a_failing_order_is_never_picked_twice_in_a_row_unless_continued(
@@ -103,10 +107,10 @@ def test_a_failing_order_is_never_picked_twice_in_a_row_unless_continued(
     config = changed(quick, budget=500, max_visits=None)
     everything = frozenset(range(120))
     state = run(config, tmp_path / "run", MadeUpEngine(everything))
-    visited = [record["order_id"] for record in state.results]
+    visited = [record.order.index for record in state.results]
     assert all(a != b for a, b in pairwise(visited))
     assert state.final is not None
-    assert not state.final["passed"]
+    assert not state.final.has_passed
 
 
 def test_the_best_order_is_found_and_its_policy_exported(
@@ -114,11 +118,11 @@ def test_the_best_order_is_found_and_its_policy_exported(
 ) -> None:
     state = run(changed(quick, budget=700), tmp_path / "run")
     assert state.final is not None
-    assert state.final["order_id"] < 12  # return falls by 0.1 an order, the noise is 1
+    assert state.final.order.index < 12  # return falls by 0.1 an order, the noise is 1
     _, config = load_network(tmp_path / "run" / "best")
-    assert config.order == state.final["order"]
+    assert config.order == str(state.final.order)
     board = rows(tmp_path / "run" / "leaderboard.csv")
-    assert board[0]["Order"] == state.final["order"]
+    assert board[0]["Order"] == str(state.final.order)
     means = [float(row["Posterior_Mean"]) for row in board]
     assert means == sorted(means, reverse=True)
 
@@ -132,8 +136,45 @@ def test_the_sampling_log_has_the_agreed_columns(quick: SearchConfig, tmp_path: 
     )
     assert len(lines) == 1 + len(state.results)
     for row in rows(tmp_path / "run" / "gp_sampling_log.csv"):
-        assert float(row["UCB_Score"]) > float(row["Mean"])
         assert row["Start"] == "scratch"
+
+
+@pytest.mark.parametrize(("acquisition", "parallel"), [("ucb", 1), ("ei", 3), ("thompson", 1)])
+def test_the_score_that_is_logged_is_the_one_that_decided(
+    quick: SearchConfig, tmp_path: Path, acquisition: str, parallel: int
+) -> None:
+    """At the time of each choice no order that could be chosen had a higher one."""
+    failing = frozenset(range(0, 120, 2))
+    config = changed(quick, acquisition=acquisition, spread=3, parallel=parallel)
+    state = run(config, tmp_path / "run", MadeUpEngine(failing))
+    log = rows(tmp_path / "run" / "gp_sampling_log.csv")
+    assert [row["Decided_By"] for row in log] == ["spread"] * 3 + [acquisition] * (len(log) - 3)
+    before = SearchState(config)
+    for record in state.records:
+        for i, choice in enumerate(record.choices if isinstance(record, Round) else ()):
+            known = before.situation([one.order.index for one in record.choices[:i]])
+            seed = child_seed(config.seed, "choice", choice.iteration)
+            pick = choose(config, known, np.random.default_rng(seed))
+            assert (pick.order, pick.score) == (choice.order.index, choice.score)
+            assert float(log[choice.iteration - 1]["UCB_Score"]) == pytest.approx(choice.score)
+            if choice.decided_by == "ucb":
+                belief = known.belief.condition_on(known.pending)
+                width = beta_at(choice.iteration, beta=config.beta, schedule=config.schedule)
+                score = optimistic_score(belief, known.pass_chance, width)
+                score[[*known.visited, *known.pending]] = -np.inf
+                assert choice.score == score.max()
+                assert choice.order.index == score.argmax() or (score == score.max()).sum() > 1
+        before = before.having(record)
+    assert before == state
+
+
+def test_a_journal_of_another_version_is_refused(quick: SearchConfig, tmp_path: Path) -> None:
+    with pytest.raises(CrashError):
+        run(quick, tmp_path / "run", MadeUpEngine(crash_at=1))
+    path = tmp_path / "run" / "journal.jsonl"
+    path.write_text(path.read_text().replace('"decided_by"', '"decided"'))
+    with pytest.raises(CheckpointError, match="not a record of a search of this version"):
+        resume_search(tmp_path / "run", engine=MadeUpEngine(), report=quiet)
 
 
 def test_the_training_log_counts_the_episodes_of_the_whole_search(
@@ -144,7 +185,7 @@ def test_the_training_log_counts_the_episodes_of_the_whole_search(
     assert len(log) == len(state.results)
     assert [int(row["Iteration"]) for row in log] == list(range(1, len(log) + 1))
     for row, record in zip(log, state.results, strict=True):
-        expected = record["total_episodes"] - record["episodes"]["evaluation"]
+        expected = record.total_episodes - record.episodes["evaluation"]
         assert int(row["Total_Episodes_Sampled"]) == expected
 
 
@@ -152,23 +193,21 @@ def test_orders_chosen_together_are_different(quick: SearchConfig, tmp_path: Pat
     state = run(changed(quick, parallel=3), tmp_path / "run")
     rounds: dict[int, list[int]] = {}
     for record in state.results:
-        rounds.setdefault(record["round"], []).append(record["order_id"])
+        rounds.setdefault(record.round, []).append(record.order.index)
     assert max(map(len, rounds.values())) == 3
     assert all(len(set(orders)) == len(orders) for orders in rounds.values())
-    assert [record["iteration"] for record in state.results] == list(
-        range(1, len(state.results) + 1)
-    )
+    assert [record.iteration for record in state.results] == list(range(1, len(state.results) + 1))
 
 
 def test_a_rechosen_order_goes_on_with_its_own_policy(quick: SearchConfig, tmp_path: Path) -> None:
     config = changed(quick, max_visits=None, spread=1, acquisition="ei", budget=600)
     engine = MadeUpEngine(frozenset(range(1, 120)))
     state = run(config, tmp_path / "run", engine)
-    again = [record for record in state.results if record["visit"] > 1]
+    again = [record for record in state.results if record.visit > 1]
     assert again
     for record in again:
-        assert record["start"] == "own"
-        assert record["updates"] == [record["visit"] - 1, record["visit"]]
+        assert record.start == "own"
+        assert record.updates == (record.visit - 1, record.visit)
 
 
 def test_from_scratch_a_rechosen_order_begins_anew(quick: SearchConfig, tmp_path: Path) -> None:
@@ -177,26 +216,24 @@ def test_from_scratch_a_rechosen_order_begins_anew(quick: SearchConfig, tmp_path
     )
     engine = MadeUpEngine(frozenset(range(1, 120)))
     state = run(config, tmp_path / "run", engine)
-    again = [record for record in state.results if record["visit"] > 1]
+    again = [record for record in state.results if record.visit > 1]
     assert again
     for record in again:
-        assert record["start"] == "scratch"
-        assert record["updates"] == [0, 1]
-        assert record["policy"] == f"{record['order_id']:03d}-{record['visit']}"
+        assert record.start == "scratch"
+        assert record.updates == (0, 1)
+        assert record.policy == f"{record.order.index:03d}-{record.visit}"
     seeds = [task.config["seed"] for task in engine.tasks]
     assert len(set(seeds)) == len(seeds)
 
 
 def test_nearest_starts_from_the_nearest_trained_order(quick: SearchConfig, tmp_path: Path) -> None:
     state = run(changed(quick, start="nearest"), tmp_path / "run")
-    assert state.results[0]["start"] == "scratch"
+    assert state.results[0].start == "scratch"
     for i, record in enumerate(state.results[1:], start=1):
-        kind, _, other = record["start"].partition(": ")
-        distances = [
-            kendall_distance(record["order_id"], one["order_id"]) for one in state.results[:i]
-        ]
+        kind, _, other = record.start.partition(": ")
+        distances = [record.order.distance(one.order) for one in state.results[:i]]
         assert kind == "nearest"
-        assert kendall_distance(record["order_id"], parse_order(other)) == min(distances)
+        assert record.order.distance(Order.parse(other)) == min(distances)
 
 
 def test_all_orders_start_from_one_base_policy(quick: SearchConfig, tmp_path: Path) -> None:
@@ -205,7 +242,7 @@ def test_all_orders_start_from_one_base_policy(quick: SearchConfig, tmp_path: Pa
     engine = MadeUpEngine()
     config = changed(quick, start="base")
     state = search(config, tmp_path / "run", base=base, engine=engine, report=quiet)
-    assert {record["start"] for record in state.results} == {"base"}
+    assert {record.start for record in state.results} == {"base"}
     assert state.used == config.budget
     first = engine.tasks[0].arrays
     network = {name for name in first if name.startswith("network.")}
@@ -223,7 +260,7 @@ def test_a_base_that_does_not_fit_leaves_no_folder(quick: SearchConfig, tmp_path
 
 def test_a_sweep_visits_all_orders_in_turn(quick: SearchConfig, tmp_path: Path) -> None:
     state = run(changed(quick, acquisition="sweep"), tmp_path / "run")
-    visited = [record["order_id"] for record in state.results]
+    visited = [record.order.index for record in state.results]
     assert visited == list(range(len(visited)))
     assert len(visited) > 5
 

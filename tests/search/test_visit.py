@@ -2,12 +2,9 @@
 
 from dataclasses import asdict, replace
 
-import numpy as np
-import pytest
-
 from standing_orders.config import TrainConfig
 from standing_orders.learn.trainer import Trainer
-from standing_orders.search.visit import VisitTask, _std_error, play_visit
+from standing_orders.search.visit import VisitTask, play_visit
 
 CONFIG = TrainConfig(
     order="7", episodes=20, update_episodes=4, ppo={"hidden": (2,), "epochs": 1},
@@ -46,12 +43,3 @@ def test_a_visit_that_was_over_when_it_was_interrupted_is_only_measured() -> Non
     rest = play_visit(replace(task(20), arrays=first.arrays, progress=first.progress))
     assert rest.records == []
     assert rest.measured == first.measured
-
-
-def test_the_error_of_fixed_shares_of_red_agents_is_what_varies_within() -> None:
-    returns = np.array([-10.0, -50.0, -12.0, -54.0])
-    apart = _std_error(returns, np.array([0, 1, 0, 1]))
-    assert apart == pytest.approx(np.sqrt(2 * 2.0 + 2 * 8.0) / 4)
-    together = _std_error(returns, np.zeros(4, dtype=np.int64))
-    assert together == pytest.approx(returns.std(ddof=1) / 2)
-    assert _std_error(returns, np.array([0, 0, 0, 1])) is None

@@ -3,21 +3,22 @@
 import numpy as np
 import pytest
 
-from standing_orders.detect.actions import ALLOW, BLOCK, NUM_ACTIONS, QUARANTINE
 from standing_orders.errors import VotingError
 from standing_orders.voting import LIARS, MISSING, decide, lie
 from standing_orders.voting.byzantine import MESSAGE_LIES
 
+NUM_CHOICES = 4
+ALLOW, BLOCK, QUARANTINE = 0, 2, 3
 TEN = {"silent", "random", "always-allow", "always-block", "flip", "collude", "equivocate",
        "replay", "late", "malformed"}  # fmt: skip
 
 
 def honest_votes(num_events: int = 400, n: int = 5) -> np.ndarray:
-    return np.random.default_rng(7).integers(NUM_ACTIONS, size=(num_events, n), dtype=np.int8)
+    return np.random.default_rng(7).integers(NUM_CHOICES, size=(num_events, n), dtype=np.int8)
 
 
 def cast(kind: str, votes: np.ndarray, liars: list[int], seed: int = 0) -> np.ndarray:
-    return lie(kind, votes, liars, np.random.default_rng(seed))
+    return lie(kind, votes, liars, np.random.default_rng(seed), num_choices=NUM_CHOICES)
 
 
 def test_there_are_ten_in_bulk_and_at_message_level() -> None:
@@ -36,7 +37,7 @@ def test_only_the_liars_ballots_change_and_the_seed_repeats_them(kind, liars) ->
     assert (ballots[:, others] == votes[:, others]).all()
     assert (votes == before).all()
     assert (ballots == cast(kind, votes, liars)).all()
-    decide(ballots, 2)
+    decide(ballots, 2, num_choices=NUM_CHOICES)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_late_misses_the_deadline_half_of_the_time() -> None:
 
 def test_malformed_is_never_an_action() -> None:
     own = cast("malformed", honest_votes(4_000), [0])[:, 0]
-    assert ((own < MISSING) | (own >= NUM_ACTIONS)).all()
+    assert ((own < MISSING) | (own >= NUM_CHOICES)).all()
 
 
 def test_unknown_liars_are_refused() -> None:

@@ -2,20 +2,28 @@
 
 from collections.abc import Iterator
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from standing_orders.detect.actions import ALERT, ALLOW, BLOCK, NUM_ACTIONS, QUARANTINE
 from standing_orders.errors import StandingOrdersError, VotingError
-from standing_orders.voting import LIARS, MISSING, check_quorum_bound, decide, lie
+from standing_orders.voting import LIARS, MISSING, Committee, Decision, check_quorum_bound, lie
+from standing_orders.voting import decide as decide_among
 from standing_orders.voting.quorum import TIES
 
-ACTIONS = np.arange(NUM_ACTIONS, dtype=np.int8)
-ANY = np.arange(MISSING, NUM_ACTIONS, dtype=np.int8)  # what a faulty agent may cast
+NUM_CHOICES = 4
+ALLOW, ALERT, BLOCK, QUARANTINE = range(NUM_CHOICES)
+
+ACTIONS = np.arange(NUM_CHOICES, dtype=np.int8)
+ANY = np.arange(MISSING, NUM_CHOICES, dtype=np.int8)  # what a faulty agent may cast
 BOUNDS = [(n, f) for n in range(2, 8) for f in range((n - 1) // 2 + 1)]
+
+
+def decide(votes: np.ndarray, f: int, **options: Any) -> Decision:
+    return decide_among(votes, f, num_choices=NUM_CHOICES, **options)
 
 
 def table(*choices: np.ndarray) -> np.ndarray:
@@ -39,14 +47,14 @@ def is_in_range(actions: np.ndarray, honest: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("ties", TIES)
 def test_f_faulty_agents_cannot_move_the_outcome_out_of_the_honest_range(n, f, ties) -> None:
     for votes, honest in worlds(n, f):
-        assert is_in_range(decide(votes, f, ties=ties).actions, honest).all()
+        assert is_in_range(decide(votes, f, ties=ties).choices, honest).all()
 
 
 @pytest.mark.parametrize(("n", "f"), BOUNDS)
 def test_more_than_half_honest_agents_win_on_every_rung(n, f) -> None:
     for votes, honest in worlds(n, f):
-        actions = decide(votes, f).actions
-        for action in range(NUM_ACTIONS):
+        actions = decide(votes, f).choices
+        for action in range(NUM_CHOICES):
             assert (actions >= action)[2 * (honest >= action).sum(axis=1) > n].all()
             assert (actions <= action)[2 * (honest <= action).sum(axis=1) > n].all()
             assert (actions == action)[2 * (honest == action).sum(axis=1) > n].all()
@@ -60,14 +68,14 @@ def test_without_a_quorum_the_team_alerts(n, f) -> None:
         num_valid = (votes != MISSING).sum(axis=1)
         is_tied = 2 * (votes > ALLOW).sum(axis=1) == num_valid
         assert (decision.has_quorum == (~is_tied & (num_valid >= n - f))).all()
-        assert (decision.actions[~decision.has_quorum] == ALERT).all()
+        assert (decision.choices[~decision.has_quorum] == ALERT).all()
         assert decision.num_fallbacks == (~decision.has_quorum).sum()
 
 
 @pytest.mark.parametrize(("n", "f"), [(n, f) for n, f in BOUNDS if f and n <= 2 * f + 2])
 def test_one_faulty_agent_more_breaks_the_range(n, f) -> None:
     votes, honest = next(worlds(n, f + 1))
-    assert not is_in_range(decide(votes, f).actions, honest).all()
+    assert not is_in_range(decide(votes, f).choices, honest).all()
 
 
 @pytest.mark.parametrize(("n", "f"), [(4, 1), (5, 1), (6, 1), (7, 1), (7, 2)])
@@ -78,13 +86,48 @@ def test_any_n_minus_f_ballots_keep_the_range_where_n_is_3f_plus_1(n, f) -> None
             honest = votes[:, f:].copy()
             votes[:, missing] = MISSING
             has_enough = (votes != MISSING).sum(axis=1) >= n - f
-            actions = decide(votes, f).actions[has_enough]
+            actions = decide(votes, f).choices[has_enough]
             assert is_in_range(actions, honest[has_enough]).all()
-            for action in range(NUM_ACTIONS):
+            for action in range(NUM_CHOICES):
                 is_same = (honest[has_enough] == action).all(axis=1)
                 assert (actions[is_same] == action).all()
 
 
+@pytest.mark.parametrize("num_choices", [2, 3, 6])
+def test_the_range_is_kept_for_any_number_of_choices(num_choices: int) -> None:
+    honest = np.arange(num_choices, dtype=np.int8)
+    votes = table(honest, honest, np.arange(MISSING, num_choices + 1, dtype=np.int8))
+    choices = decide_among(votes, 1, num_choices=num_choices).choices
+    assert is_in_range(choices, votes[:, :2]).all()
+    assert set(choices.tolist()) == set(range(num_choices))
+
+
+def test_a_vote_needs_two_choices() -> None:
+    for num_choices in (1, 0, True, 2.5):
+        with pytest.raises(VotingError, match=r"num_choices = .*: must be a whole number"):
+            decide_among(np.zeros((1, 3), dtype=np.int8), 1, num_choices=num_choices)
+
+
+def test_three_agents_without_a_counter_are_refused_and_told_how_many_it_takes() -> None:
+    """The published team claimed Byzantine votes with three agents, which bear no liar at all."""
+    with pytest.raises(VotingError, match=r"n = 3 .* f = 1 .* n >= 3f \+ 1 = 4$"):
+        Committee(3, 1, NUM_CHOICES)
+    with pytest.raises(VotingError, match=r"n = 3 agents, f = 0: .* one needs n >= 4"):
+        Committee(3, 0, NUM_CHOICES)
+    with pytest.raises(VotingError, match="n = 7 tolerates up to 2"):
+        Committee(7, 0, NUM_CHOICES)
+
+
+@pytest.mark.parametrize("n", range(4, 30))
+def test_any_two_quorums_share_an_honest_agent_and_honest_agents_make_one(n: int) -> None:
+    for f in range(1, (n - 1) // 3 + 1):
+        committee = Committee(n, f, NUM_CHOICES)
+        assert 2 * committee.quorum - n > f
+        assert committee.quorum <= n - f
+        assert committee.quorum > 1
+
+
+@settings(deadline=None)
 @given(st.data())
 def test_the_order_of_the_agents_does_not_matter_and_more_severe_ballots_never_make_it_milder(data):
     n = data.draw(st.integers(2, 9))
@@ -92,7 +135,7 @@ def test_the_order_of_the_agents_does_not_matter_and_more_severe_ballots_never_m
     row = data.draw(st.lists(st.integers(-1, 3), min_size=n, max_size=n))
     shuffled = data.draw(st.permutations(row))
     more = [min(b + 1, QUARANTINE) if b >= 0 and i == 0 else b for i, b in enumerate(row)]
-    actions = decide(np.array([row, shuffled, more], dtype=np.int8), f).actions
+    actions = decide(np.array([row, shuffled, more], dtype=np.int8), f).choices
     assert actions[0] == actions[1] <= actions[2]
 
 
@@ -107,14 +150,14 @@ def test_honest_agents_may_differ_about_how_severe() -> None:
         dtype=np.int8,
     )
     decision = decide(votes, f=1)
-    assert decision.actions.tolist() == [BLOCK, ALERT, ALLOW, ALERT]
+    assert decision.choices.tolist() == [BLOCK, ALERT, ALLOW, ALERT]
     assert decision.has_quorum.tolist() == [True, True, True, False]
 
 
 def test_more_missing_ballots_than_f_are_no_quorum() -> None:
     votes = np.array([[ALLOW, ALLOW, ALLOW, MISSING], [ALLOW, ALLOW, MISSING, MISSING]])
     decision = decide(votes, f=1)
-    assert decision.actions.tolist() == [ALLOW, ALERT]
+    assert decision.choices.tolist() == [ALLOW, ALERT]
     assert decision.has_quorum.tolist() == [True, False]
 
 
@@ -123,7 +166,7 @@ def test_a_number_that_is_no_action_is_a_missing_ballot(garbage: int) -> None:
     rows = table(ACTIONS, ACTIONS, ACTIONS)
     for column in range(4):
         decisions = [decide(np.insert(rows, column, b, axis=1), 1) for b in (garbage, MISSING)]
-        assert (decisions[0].actions == decisions[1].actions).all()
+        assert (decisions[0].choices == decisions[1].choices).all()
         assert (decisions[0].has_quorum == decisions[1].has_quorum).all()
 
 
@@ -141,7 +184,7 @@ def test_a_quorum_of_one_is_refused() -> None:
     lone = np.array([[QUARANTINE, MISSING, MISSING], [QUARANTINE, ALLOW, ALLOW]], dtype=np.int8)
     for f in (0, 1):
         decision = decide(lone, f)
-        assert decision.actions.tolist() == [ALERT, ALLOW]
+        assert decision.choices.tolist() == [ALERT, ALLOW]
         assert decision.has_quorum.tolist() == [False, True]
 
 
@@ -163,7 +206,7 @@ def test_bad_arguments_are_refused() -> None:
 
 
 def test_no_events_are_no_problem() -> None:
-    assert decide(np.zeros((0, 4), dtype=np.int8), 1, ties="record").actions.shape == (0,)
+    assert decide(np.zeros((0, 4), dtype=np.int8), 1, ties="record").choices.shape == (0,)
 
 
 def team(num_events: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -172,7 +215,7 @@ def team(num_events: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     is_threat = rng.random(num_events) < 0.089
     draws = rng.random((num_events, 4))
     is_flagged = np.where(is_threat[:, None], draws > 0.03, draws < 0.003)
-    severity = rng.integers(ALERT, NUM_ACTIONS, size=(num_events, 4))
+    severity = rng.integers(ALERT, NUM_CHOICES, size=(num_events, 4))
     return np.where(is_flagged, severity, ALLOW).astype(np.int8), is_threat
 
 
@@ -186,15 +229,15 @@ def f1(actions: np.ndarray, is_threat: np.ndarray) -> float:
 @pytest.mark.parametrize("liar", [0, 3])
 def test_one_liar_of_four_costs_little_when_ties_go_by_the_record(kind: str, liar: int) -> None:
     votes, is_threat = team(50_000, seed=1)
-    honest = f1(decide(votes, 1, ties="record").actions, is_threat)
-    ballots = lie(kind, votes, [liar], np.random.default_rng(2))
-    assert f1(decide(ballots, 1, ties="record").actions, is_threat) > honest - 0.02
+    honest = f1(decide(votes, 1, ties="record").choices, is_threat)
+    ballots = lie(kind, votes, [liar], np.random.default_rng(2), num_choices=NUM_CHOICES)
+    assert f1(decide(ballots, 1, ties="record").choices, is_threat) > honest - 0.02
 
 
 def test_the_record_of_an_event_holds_earlier_events_only() -> None:
     votes, _ = team(2_000, seed=3)
-    votes = lie("always-block", votes, [2], np.random.default_rng(0))
+    votes = lie("always-block", votes, [2], np.random.default_rng(0), num_choices=NUM_CHOICES)
     whole = decide(votes, 1, ties="record")
     assert not whole.has_quorum.all()
     for end in range(1, 2_000, 97):
-        assert (decide(votes[:end], 1, ties="record").actions == whole.actions[:end]).all()
+        assert (decide(votes[:end], 1, ties="record").choices == whole.choices[:end]).all()

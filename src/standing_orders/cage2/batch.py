@@ -77,6 +77,7 @@ class Cage2Batch:
         seed: int | ArrayLike | None = None,
         *,
         chosen: NDArray[np.bool_] | None = None,  # (num_envs,)
+        reds: NDArray[np.int8] | None = None,  # (num_envs,)
     ) -> NDArray[np.int8]:  # (num_envs, 52)
         """Begin an episode in all environments, or in the chosen ones.
 
@@ -85,6 +86,8 @@ class Cage2Batch:
                 None keeps the seeds and goes on to the next episode of each (on the very first
                 reset: fresh random seeds).
             chosen: which environments; all if left out.
+            reds: who attacks each environment from now on, index into `scenario.RED_AGENTS`; as
+                before if left out.
 
         Returns:
             The observations: the batch's own array, which the next call overwrites.
@@ -100,6 +103,8 @@ class Cage2Batch:
         else:
             self.states["seed"][chosen] = self._seeds(seed)[chosen]
             self.states["episode"][chosen] = 0
+        if reds is not None:
+            self.states["red"] = reds
         words = self.observations.view(np.uint32)
         config = self.config
         self._run(

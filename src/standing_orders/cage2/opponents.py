@@ -10,6 +10,7 @@ import numpy as np
 
 from standing_orders.cage2.rng import below
 from standing_orders.cage2.scenario import (
+    ALL_HOSTS,
     B_LINE,
     DISCOVER_SERVICES,
     DISCOVER_SYSTEMS,
@@ -19,13 +20,16 @@ from standing_orders.cage2.scenario import (
     ENTERPRISE2,
     ESCALATE,
     EXPLOIT,
+    FAILED,
     IMPACT,
     MEANDER,
     NO_TARGET,
+    NUM_HOSTS,
     OP_SERVER0,
     OPERATIONAL_HOSTS,
     RED_SLEEP,
     ROUTER_HOSTS,
+    SUBNET_HOSTS,
     SUBNET_TARGET,
     SUBNETS,
     SUCCEEDED,
@@ -163,3 +167,43 @@ def commit(env: Environment, kind: int, target: int) -> None:
         else:
             env.meander_escalated |= 1 << target
             env.meander_last_host = target
+
+
+@jit
+def _settle_bline(env: Environment) -> None:
+    _decide_bline(env)
+    upcoming = env.bline_index
+    env.bline_index = max(upcoming - 1, 0)
+    env.red_success = SUCCEEDED if upcoming else FAILED
+    env.scan_was_empty = 0
+    # Its plan names no target before an earlier action has revealed it.
+    env.known_ip = ALL_HOSTS
+    env.known_host = ALL_HOSTS
+    env.known_subnets = (1 << len(SUBNETS)) - 1
+
+
+@jit
+def _settle_meander(env: Environment) -> None:
+    _digest_meander(env)
+    env.red_success = FAILED
+    env.scan_was_empty = 0
+    # It forgets conquests in the other subnets only, so it is done with these.
+    finished = env.meander_exploited & env.meander_escalated & SUBNET_HOSTS[USER]
+    env.known_host |= finished
+    env.meander_named |= finished
+    for host in range(NUM_HOSTS):
+        if finished >> host & 1:
+            env.scan_ports[host] = 0
+
+
+@jit
+def settle(env: Environment) -> None:
+    """Bring the agent's memory into one form for all that lead to the same decisions.
+
+    What `decide` would learn from the result of the last action is learned at once, and what can
+    no longer matter is forgotten. Later decisions, with the same draws, are what they were.
+    """
+    if env.red == B_LINE:
+        _settle_bline(env)
+    elif env.red == MEANDER:
+        _settle_meander(env)

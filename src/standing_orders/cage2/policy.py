@@ -1,9 +1,11 @@
 """What a defender is: seeds in at the start of an episode, observations in, actions out."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from standing_orders.config import SimConfig
 
 
 class Policy(Protocol):
@@ -28,3 +30,16 @@ class Policy(Protocol):
     ) -> NDArray[np.int64]:  # (num_envs,)
         """Choose one action for each environment; the next call may overwrite the result."""
         ...
+
+
+@runtime_checkable
+class KnowsGame(Protocol):
+    """A policy that must know which game is played, such as for a belief."""
+
+    def in_game(self, config: SimConfig) -> Policy:
+        """The same policy in that game."""
+
+
+def in_game(policy: Policy, config: SimConfig) -> Policy:
+    """The policy as it plays a game: told of it, if it wants to know."""
+    return policy.in_game(config) if isinstance(policy, KnowsGame) else policy

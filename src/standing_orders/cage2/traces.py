@@ -1,5 +1,6 @@
-"""Recorded episodes of CybORG: read and validate them."""
+"""Recorded episodes of CybORG: read, validate and write them."""
 
+import io
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +26,13 @@ from standing_orders.cage2.scenario import (
     SUBNETS,
 )
 from standing_orders.cage2.state import MAX_SESSIONS
-from standing_orders.errors import DataError
+from standing_orders.errors import ConfigError, DataError
+from standing_orders.runs.files import write_atomically
 
 FED = 3  # "red agent" whose every action is taken from the recording
 
 # What a recording must hold, with the smallest and largest value. First per step: (E, T).
-_STEP_ARRAYS = {
+STEP_ARRAYS = {
     "blue_action": (0, NUM_ACTIONS - 1),
     "blue_success": (0, 2),
     "red_action": (RED_SLEEP, REFUSED),
@@ -44,7 +46,7 @@ _STEP_ARRAYS = {
     "reward10": (-32_768, 32_767),
 }
 # Then per state, index 0 = after reset: (E, T + 1, size).
-_STATE_ARRAYS = {
+STATE_ARRAYS = {
     "obs_stock": OBSERVATION_SIZE,
     "obs_cardiff": OBSERVATION_SIZE,
     "red_access": NUM_HOSTS,
@@ -65,7 +67,7 @@ _STATE_ARRAYS = {
     "mdr_exploited": NUM_HOSTS,
     "mdr_scanned": NUM_HOSTS,
 }
-STATE_FIELDS = tuple(_STATE_ARRAYS)
+STATE_FIELDS = tuple(STATE_ARRAYS)
 _MAX_BYTES = 4 * 2**30
 
 
@@ -120,17 +122,32 @@ def read_recording(path: Path) -> Recording:
                 raise DataError(f"{path}: unpacks to more than {_MAX_BYTES} bytes")
         with np.load(path, allow_pickle=False) as archive:
             arrays = {
-                name: _read_array(path, archive, name) for name in (*_STEP_ARRAYS, *_STATE_ARRAYS)
+                name: _read_array(path, archive, name) for name in (*STEP_ARRAYS, *STATE_ARRAYS)
             }
             if "done" in archive:
                 arrays["done"] = _read_array(path, archive, "done")
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zipfile.LargeZipFile) as err:
         raise DataError(f"{path}: not a readable npz recording ({err})") from err
     _check_shapes(path, arrays)
-    for name, (low, high) in _STEP_ARRAYS.items():
+    for name, (low, high) in STEP_ARRAYS.items():
         _check_range(path, name, arrays[name], low, high)
     _check_targets(path, arrays)
     return Recording(path, _red_agent(arrays), arrays)
+
+
+def write_recording(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
+    """Write one file, which `read_recording` accepts.
+
+    Raises:
+        ConfigError: the name does not end in .npz.
+        CheckpointError: the file cannot be written.
+    """
+    if path.suffix != ".npz":
+        raise ConfigError(f"record = {path}: must end in .npz")
+    packed = io.BytesIO()
+    np.savez_compressed(packed, allow_pickle=False, **arrays)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, packed.getvalue())
 
 
 def _read_array(path: Path, archive: Any, name: str) -> NDArray[np.int64]:
@@ -148,7 +165,7 @@ def _check_shapes(path: Path, arrays: dict[str, NDArray[np.int64]]) -> None:
         raise DataError(f"{path}: array 'blue_action' has shape {shape}, not (episodes, steps)")
     episodes, steps = shape
     for name, array in arrays.items():
-        size = _STATE_ARRAYS.get(name)
+        size = STATE_ARRAYS.get(name)
         wanted = shape if size is None else (episodes, steps + 1, size)
         if array.shape != wanted:
             raise DataError(f"{path}: array {name!r} has shape {array.shape}, not {wanted}")

@@ -1,72 +1,119 @@
-"""What every command of the command line shares."""
+"""What every command of the command line shares: flags, presets, how results are printed."""
 
+import json
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Protocol
 
 import tyro
-from pydantic import Field
-from pydantic.fields import FieldInfo
-from tyro.constructors import StructConstructorSpec, StructFieldSpec, StructTypeInfo
+from pydantic import Field, field_validator
 
 from standing_orders.config import Config
 from standing_orders.runs.folder import is_run
+from standing_orders.tables import Table
 
-Part = TypeVar("Part", bound=Config)
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
+WRITERS: dict[str, Callable[[Table], str]] = {".csv": Table.to_csv, ".md": Table.to_markdown}
 
 
 class Command(Config):
     """Flags of every command."""
 
-    debug: bool = Field(False, description="Show the traceback of an error.")
+    EXAMPLES: ClassVar[tuple[str, ...]] = ()  # what follows `standing-orders`
+    BASIC: ClassVar[tuple[str, ...]] = ()  # fields that --help shows; all if empty
 
-    def part(self, model: type[Part]) -> Part:
-        """The fields of one of the models that a command is made of."""
-        return model(**{name: getattr(self, name) for name in model.model_fields})
+    debug: bool = Field(False, description="Show the traceback of an error.")
 
     def run(self) -> int:
         """Do it, and give the exit code."""
         raise NotImplementedError
 
 
-REGISTRY = tyro.constructors.ConstructorRegistry()
+class WithPreset(Command):
+    """Flags of a command whose settings may come from a file."""
 
+    KIND: ClassVar[str]  # of its presets
 
-@REGISTRY.struct_rule
-def _gather(info: StructTypeInfo) -> StructConstructorSpec | None:
-    """Flags of a model without checking them: a command checks all of its own at once.
-
-    The parser would check each nested model alone, and name it by a name of its own.
-    """
-    if not (isinstance(info.type, type) and issubclass(info.type, Config)):
-        return None
-    model, hints = info.type, get_type_hints(info.type, include_extras=True)
-
-    def gather(**values: Any) -> Any:
-        return partial(model, **values) if issubclass(model, Command) else values
-
-    gather.__doc__ = model.__doc__
-    return StructConstructorSpec(
-        instantiate=gather,
-        fields=tuple(
-            StructFieldSpec(
-                name=name,
-                type=hints[name],
-                default=getattr(info.default, name, _default(field)),
-                helptext=field.description,
-            )
-            for name, field in model.model_fields.items()
-        ),
+    preset: str | None = Field(
+        None, description="Settings by name (see `standing-orders presets`); flags override them."
+    )
+    config: Path | None = Field(
+        None, description="Settings from a TOML file of your own; flags override them."
     )
 
 
-def _default(field: FieldInfo) -> Any:
-    return tyro.MISSING if field.is_required() else field.default
+class Result(Protocol):
+    """What a command reports: the same object that the Python API gives."""
+
+    def tables(self) -> Sequence[Table]:
+        """For people; the first is the main one."""
+
+    def to_json(self) -> Any:
+        """For programs."""
+
+
+class Reporting(Command):
+    """Flags of a command that reports figures."""
+
+    json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
+        False, description="Print JSON instead of tables."
+    )
+    out: Path | None = Field(
+        None,
+        description="Also write the figures into this file: .json, .csv or .md. Of several tables "
+        "each but the first gets a file of its own, with a number.",
+    )
+
+    @field_validator("out")
+    @classmethod
+    def _has_known_suffix(cls, value: Path | None) -> Path | None:
+        known = (".json", *WRITERS)
+        if value is not None and value.suffix not in known:
+            raise ValueError(f"must end in {', '.join(known)}")
+        return value
+
+    def report(self, result: Result, *, is_full: bool = False) -> None:
+        """Print a result, and write it where the user wants it.
+
+        Args:
+            result: of the command.
+            is_full: print all rows of all tables.
+        """
+        from standing_orders.cli.tables import wide_console
+        from standing_orders.tables import print_tables
+
+        if self.json_output:
+            print(json.dumps(result.to_json(), indent=1))
+        else:
+            tables = [replace(one, shown=None) if is_full else one for one in result.tables()]
+            print_tables(tables, wide_console())
+        if self.out is not None:
+            for path in write_result(result, self.out):
+                tell(f"written: {path}")
+
+
+def write_result(result: Result, path: Path) -> list[Path]:
+    """Write a result as its file's ending says, and give the files written."""
+    from standing_orders.runs.files import write_atomically, writing
+
+    if path.suffix == ".json":
+        texts = {path: json.dumps(result.to_json(), indent=1) + "\n"}
+    else:
+        texts = {
+            path.with_stem(f"{path.stem}-{number}") if number > 1 else path: WRITERS[path.suffix](
+                table
+            )
+            for number, table in enumerate(result.tables(), start=1)
+        }
+    for place, text in texts.items():
+        with writing(place):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(place, text.encode())
+    return list(texts)
 
 
 def tell(message: str) -> None:

@@ -7,23 +7,21 @@ from typing import Annotated, Any
 import tyro
 from pydantic import Field
 
-from standing_orders.cli.command import Command, resumable, tell
+from standing_orders.cli.command import Command, WithPreset, resumable, tell
 from standing_orders.detect.config import DetectConfig, check_together
 from standing_orders.errors import ConfigError, DataError
 from standing_orders.runs.folder import check_unused
 
-_PRESET = "Preset (TOML), such as detect.toml; flags come before it."
-_QUICK = {"iterations": 5, "steps": 512}
 
-
-class TrainTeam(Command, DetectConfig):
+class TrainTeam(WithPreset, DetectConfig):
     """Train a team that judges events, into a run folder that can be resumed.
 
     Before that it says what was read, whether the label can be learned from it at all, and what
     simple policies would earn. It stops if the label cannot be learned.
     """
 
-    config: Path | None = Field(None, description=_PRESET)
+    KIND = "detect"
+
     run_folder: Annotated[Path | None, tyro.conf.arg(name="run")] = Field(
         None, description="Run folder; runs/detect-DATA-SEED if left out."
     )
@@ -65,26 +63,25 @@ class TrainTeam(Command, DetectConfig):
         """
         from standing_orders.cli.detect_tables import print_data, print_earnings
         from standing_orders.detect.assess.probe import probe
-        from standing_orders.detect.costs import describe_records
+        from standing_orders.detect.costs import describe_records, describe_sessions
         from standing_orders.detect.data.load import load
-        from standing_orders.detect.rules import RuleBook
-        from standing_orders.detect.session_costs import describe_sessions, session_context
+        from standing_orders.detect.team import make_book
 
         check_together(config)
         data = load(config.data_config())
         print_data(data)
-        RuleBook(config.rules.rules(data.task))  # wrong rules are refused before the long work
+        make_book(config.rules, data.task)  # wrong rules are refused before the long work
         found = probe(data, config.seed)
         print(found.explain())
         if not (found.is_learnable or self.force):
             raise DataError("nothing to train on: see above; --force goes on nevertheless")
-        part = data.train if config.sampling == "natural" else data.validation  # as events come
+        part = data.train
         if data.task == "records":
-            rows = describe_records(config.costs.table(), part.prevalence)
+            rows = describe_records(config.costs.rewards(), part.prevalence)
             print_earnings(rows, "record (team term left out)")
         else:
-            context = session_context(part.is_threat, part.starts)
-            print_earnings(describe_sessions(config.session_costs, context), "session")
+            rows = describe_sessions(part.is_threat, part.sessions, config.session_costs)
+            print_earnings(rows, "session")
         return data
 
 
@@ -131,7 +128,7 @@ class EvaluateTeam(Command):
         return 0
 
 
-class CompareTeam(Command, DetectConfig):
+class CompareTeam(WithPreset, DetectConfig):
     """The team beside baselines and its own parts, over several splits and seeds.
 
     Allow-all, block-all, classifiers at the optimal threshold, a sequential test, one agent with
@@ -140,7 +137,8 @@ class CompareTeam(Command, DetectConfig):
     by a learned price; else also one whose rules are only watched.
     """
 
-    config: Path | None = Field(None, description=_PRESET)
+    KIND = "detect"
+
     seeds: int = Field(5, ge=1, strict=True, description="Number of splits and seeds.")
     quick: bool = Field(False, description="One seed and a few updates: does it run at all?")
     json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
@@ -150,33 +148,17 @@ class CompareTeam(Command, DetectConfig):
     def run(self) -> int:
         """Run the command."""
         from standing_orders.cli.detect_tables import print_contest, watch_steps
-        from standing_orders.detect.assess.contest import hold_contest
-        from standing_orders.detect.assess.verdict import contest_json
+        from standing_orders.detect.compare import hold_contest
 
         config = self.part(DetectConfig)
         check_together(config)
         if self.quick:
-            config = config.model_copy(update={"learn": config.learn.model_copy(update=_QUICK)})
+            config = config.with_part("learn", iterations=5, steps=512)
         with watch_steps() as on_step:
             num_seeds = 1 if self.quick else self.seeds
             contest = hold_contest(config, num_seeds=num_seeds, on_step=on_step)
         if self.json_output:
-            print(json.dumps(contest_json(contest), indent=1))
+            print(json.dumps(contest.to_json(), indent=1))
         else:
             print_contest(contest)
         return 0
-
-
-def detect_commands(presets: dict[str, Any]) -> Any:
-    """The command `detect` with its subcommands; `presets` gives the defaults of those with one."""
-    commands: Any = (
-        Annotated[TrainTeam, tyro.conf.subcommand("train", default=presets["detect train"])]
-        | Annotated[EvaluateTeam, tyro.conf.subcommand("evaluate")]
-        | Annotated[CompareTeam, tyro.conf.subcommand("compare", default=presets["detect compare"])]
-    )
-
-    def detect(command: Annotated[commands, tyro.conf.arg(name="", help="What to do.")]) -> Any:
-        """The detection team: train, evaluate, compare."""
-        return command
-
-    return Annotated[Any, tyro.conf.subcommand("detect", constructor=detect)]

@@ -1,7 +1,7 @@
 """How detection looks on a terminal: before, during and after training."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,11 @@ from rich.live import Live
 from rich.table import Table
 
 from standing_orders.cli.tables import wide_console
-from standing_orders.detect.assess.assess import Figures, LiarFigures
-from standing_orders.detect.assess.contest import COLUMNS, EQUAL_PREFIX, Contest
-from standing_orders.detect.assess.uncertainty import Interval
-from standing_orders.detect.assess.verdict import JUDGED_BY, Verdict, verdicts
+from standing_orders.detect.assess.report import LiarFigures
+from standing_orders.detect.compare import COLUMNS, EQUAL_PREFIX, JUDGED_BY, Contest, Verdict
 from standing_orders.detect.data.events import DataSet
+from standing_orders.detect.metrics import Figures
+from standing_orders.stats import Interval
 
 _WORDS = {
     "f1": "F1",
@@ -80,11 +80,11 @@ def print_data(data: DataSet) -> None:
         console.print(f"  note: {note}", markup=False)
 
 
-def print_earnings(rows: Iterable[tuple[str, float]], unit: str) -> None:
+def print_earnings(rows: Mapping[str, float], unit: str) -> None:
     """What simple policies earn, and the optimal thresholds."""
     console = wide_console()
     console.print(f"what would be earned on average a {unit}, and thresholds:")
-    for name, value in rows:
+    for name, value in rows.items():
         console.print(f"  {name:50} {value:8.3f}")
 
 
@@ -104,7 +104,7 @@ def watch_team(folder: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
             f"reward {team['reward']:.3f}  F1 {_number(team['f1'])}  no quorum "
             f"{100 * team['no_quorum']:.2f} %\n"
             f"  policy {loss['policy_loss']:.4f}  value {loss['value_loss']:.4f}  entropy "
-            f"{loss['entropy']:.3f}  KL {loss['kl']:.4f}"
+            f"{loss['entropy']:.3f}  KL {loss['approx_kl']:.4f}"
         )
         for name, rule in record["rules"].items():
             price = f"  price {rule['price']:.2f}" if "price" in rule else ""
@@ -191,7 +191,7 @@ def print_liars(rows: Sequence[LiarFigures], faults: int) -> None:
     counts = sorted({row.num_liars for row in rows})
     for name in rows[0].figures:
         title = f"{_words(name)} by number of liars, mean (worst choice of who lies)"
-        table = _table(f"{title}; the vote bears {faults}", ("liar", *map(str, counts)))
+        table = _table(f"{title}; faulty agents tolerated: {faults}", ("liar", *map(str, counts)))
         for kind in dict.fromkeys(row.kind for row in rows):
             own = [row.figures[name] for row in rows if row.kind == kind]
             table.add_row(kind, *(f"{_number(one.mean)} ({_number(one.worst)})" for one in own))
@@ -200,7 +200,7 @@ def print_liars(rows: Sequence[LiarFigures], faults: int) -> None:
 
 def print_agreements(rows: Sequence[Figures]) -> None:
     """What an agreement without a trusted counter came to, by kind of liar."""
-    table = _table("agreement by messages, as many liars as the team bears", tuple(rows[0]))
+    table = _table("agreement by messages, as many liars as are tolerated", tuple(rows[0]))
     for row in rows:
         table.add_row(
             *(value if isinstance(value, str) else _number(value) for value in row.values())
@@ -234,7 +234,7 @@ def print_contest(contest: Contest) -> None:
             f"note: `{EQUAL_PREFIX}` sees {prefix:.1f} events a session, the team {team:.1f}: no "
             "prefix comes nearer"
         )
-    judged = [verdicts(contest, figure) for figure in JUDGED_BY[contest.task]]
+    judged = [contest.verdicts(figure) for figure in JUDGED_BY[contest.task]]
     for found in filter(None, judged):
         console.print(_verdict_table(found))
     for found in filter(None, judged):

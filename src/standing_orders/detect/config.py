@@ -3,20 +3,16 @@
 Imports nothing heavy, so that the command line can show its flags at once.
 """
 
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal
 
 from pydantic import Field, PositiveInt
 
-from standing_orders.config import Config
-from standing_orders.detect.costs import CostConfig
+from standing_orders.config import Config, PpoBase
+from standing_orders.detect.costs import CostConfig, Game, SessionCosts, record_game, session_game
+from standing_orders.detect.data.events import Events, Task
 from standing_orders.detect.data.options import DataConfig
-from standing_orders.detect.session_costs import SessionCosts
 from standing_orders.errors import ConfigError
 
-if TYPE_CHECKING:
-    from standing_orders.detect.rules import RuleConfig
-
-Task = Literal["records", "sessions"]
 Mode = Literal["watch", "fine", "lagrange", "shield"]
 MAX_AGENTS = 64
 MAX_REACH = 10_000  # events that a rule may look back or ahead
@@ -27,7 +23,7 @@ class TeamConfig(Config):
 
     agents: int = Field(4, ge=1, le=MAX_AGENTS, strict=True, description="Number of agents.")
     faults: int = Field(
-        1, ge=0, strict=True, description="Liars that the vote must bear; needs 2 f + 1 agents."
+        1, ge=0, strict=True, description="Faulty agents tolerated (f); needs 2 f + 1 agents."
     )
     views: Literal["split", "all"] = Field(
         "all",
@@ -36,8 +32,8 @@ class TeamConfig(Config):
     )
     vote: Literal["quorum", "average", "none"] = Field(
         "quorum",
-        description="How ballots become a decision: a quorum vote that bears liars, the average of "
-        "the agents' probabilities, which bears none, or no vote (one agent only).",
+        description="How ballots become a decision: a Byzantine-fault-tolerant quorum vote, the "
+        "average of the agents' probabilities, which tolerates no fault, or no vote (one agent).",
     )
     ties: Literal["alert", "record"] = Field(
         "alert",
@@ -52,7 +48,7 @@ class TeamConfig(Config):
         (64, 64), min_length=1, description="Hidden layer sizes."
     )
     activation: Literal["tanh", "relu"] = Field("relu", description="Activation function.")
-    patience: float | None = Field(
+    initial_allow_bias: float | None = Field(
         None,
         description="Initial log-odds of allow over each other action: an untrained agent rather "
         "waits, and so gets to see whole sessions. 0 for records and 3 for sessions if left out.",
@@ -64,8 +60,8 @@ class TeamConfig(Config):
     )
 
 
-class LearnConfig(Config):
-    """The learner: PPO for all agents at once."""
+class LearnConfig(PpoBase):
+    """The learner: PPO for all agents at once. Only sampled gradients need critic and GAE."""
 
     iterations: int = Field(120, ge=1, strict=True, description="Updates.")
     steps: int = Field(
@@ -82,17 +78,14 @@ class LearnConfig(Config):
         description="own: an agent's reward is that of its own action, in sessions as if it alone "
         "decided. vote: that of the team's decision (sampled only).",
     )
-    learning_rate: float = Field(2e-3, gt=0, le=1, description="Adam's step size.")
     final_learning_rate: float | None = Field(
         1e-4, gt=0, le=1, description="Fall linearly to this over the budget; constant without it."
     )
     epochs: int = Field(4, ge=1, strict=True, description="Passes over each batch.")
     minibatches: int = Field(8, ge=1, strict=True, description="Gradient steps per pass.")
-    clip: float = Field(0.2, gt=0, lt=1, description="Clip range of the probability ratio.")
     gamma: float | None = Field(
         None, ge=0, le=1, description="Discount; 0 for records and 1 for sessions if left out."
     )
-    gae_lambda: float = Field(0.95, ge=0, le=1, description="Lambda of GAE (sampled only).")
     entropy: float | None = Field(
         None,
         ge=0,
@@ -105,9 +98,6 @@ class LearnConfig(Config):
     weight_decay: float = Field(
         0.0, ge=0, description="Decoupled weight decay of Adam (AdamW), against overfitting."
     )
-    value: float = Field(
-        0.5, ge=0, description="Coefficient of the value loss (sampled only: expected needs none)."
-    )
     foresight: float = Field(
         5e-3,
         ge=0,
@@ -115,7 +105,6 @@ class LearnConfig(Config):
         description="Adam's step size for the constraint heads, which foresee the rules' margins; "
         "falls to 0 over the budget. 0: they do not learn.",
     )
-    reward_scale: float = Field(0.1, gt=0, description="Rewards are multiplied by it for learning.")
     returns: Literal["raw", "running"] = Field(
         "raw",
         description="Targets of the critic: as they are, or normalised by their running mean and "
@@ -130,7 +119,6 @@ class LearnConfig(Config):
         description="expected, sessions: weigh an event by the chance that the agent gets there "
         "(policy), or all alike.",
     )
-    max_gradient: float = Field(0.5, gt=0, description="Norm that gradients are clipped to.")
 
 
 class RulesConfig(Config):
@@ -170,53 +158,6 @@ class RulesConfig(Config):
     )
     max_price: float = Field(100.0, gt=0, description="The price rises no higher.")
 
-    def rules(self, task: Task) -> "tuple[RuleConfig, ...]":
-        """The rules themselves.
-
-        Raises:
-            ConfigError: a rule of your own has no proper name, or `enforce` names no rule or no
-                mode.
-        """
-        from standing_orders.detect.rules import RuleConfig, default_rules  # noqa: PLC0415
-
-        rules = list(default_rules(task, mode=self.mode, window=self.window)) * self.defaults
-        for text in self.own:
-            name, colon, formula = text.partition(":")
-            if not colon:
-                raise ConfigError(f"rules.own = {text!r}: must be NAME: FORMULA")
-            try:
-                rule = RuleConfig(
-                    name=name.strip(), formula=formula.strip(), mode=self.mode, scope=self.scope,
-                    window=self.window,
-                )  # fmt: skip
-            except ConfigError as err:
-                raise ConfigError(f"rules.own = {text!r}: {err}") from err
-            rules.append(rule)
-        prices = {
-            name: getattr(self, name) for name in ("price", "target", "price_rate", "max_price")
-        }
-        modes = self._enforced([rule.name for rule in rules])
-        return tuple(
-            rule.model_copy(update=prices | {"mode": modes.get(rule.name, "watch")})
-            if self.enforce
-            else rule.model_copy(update=prices)
-            for rule in rules
-        )
-
-    def _enforced(self, names: list[str]) -> dict[str, str]:
-        """Modes of the rules that `enforce` names."""
-        modes = {}
-        for text in self.enforce:
-            name, equals, mode = text.partition("=")
-            if name not in names:
-                raise ConfigError(f"rules.enforce = {text!r}: there is no such rule; there are: "
-                                  f"{', '.join(names) or 'none'}")  # fmt: skip
-            modes[name] = mode if equals else self.mode
-            if modes[name] not in get_args(Mode):
-                raise ConfigError(f"rules.enforce = {text!r}: {mode!r}: must be one of "
-                                  f"{', '.join(get_args(Mode))}")  # fmt: skip
-        return modes
-
 
 class DetectConfig(DataConfig):
     """Train a team that judges events."""
@@ -229,27 +170,31 @@ class DetectConfig(DataConfig):
     learn: LearnConfig = LearnConfig()
     rules: RulesConfig = RulesConfig()
 
+    def with_part(self, part: str, **values: object) -> "DetectConfig":
+        """The same but for some values of one of its parts, such as `team`."""
+        return self.model_copy(update={part: getattr(self, part).model_copy(update=values)})
+
     def settled(self, task: Task) -> "DetectConfig":
         """With the values that depend on the task filled in."""
         is_records = task == "records"
-        team: dict[str, object] = {}
-        if self.team.patience is None:
-            team["patience"] = 0.0 if is_records else 3.0
-        learn: dict[str, object] = {}
-        if self.learn.entropy is None:
-            learn["entropy"] = 0.3 if is_records else 0.02
-        if self.learn.gamma is None:
-            learn["gamma"] = 0.0 if is_records else 1.0
-        return self.model_copy(
-            update={
-                "team": self.team.model_copy(update=team),
-                "learn": self.learn.model_copy(update=learn),
-            }
-        )
+        bias, entropy, gamma = (0.0, 0.3, 0.0) if is_records else (3.0, 0.02, 1.0)
+        team, learn = self.team, self.learn
+        if team.initial_allow_bias is not None:
+            bias = team.initial_allow_bias
+        entropy = entropy if learn.entropy is None else learn.entropy
+        gamma = gamma if learn.gamma is None else learn.gamma
+        filled = self.with_part("team", initial_allow_bias=bias)
+        return filled.with_part("learn", entropy=entropy, gamma=gamma)
 
     def data_config(self) -> DataConfig:
         """What to read, alone."""
         return DataConfig(**{name: getattr(self, name) for name in DataConfig.model_fields})
+
+    def game_of(self, events: Events, task: Task) -> Game:
+        """What actions earn at events: by the table for records, by the prices for sessions."""
+        if task == "records":
+            return record_game(events.is_threat, self.costs.rewards())
+        return session_game(events.is_threat, events.sessions, self.session_costs)
 
 
 def check_together(config: DetectConfig) -> None:
@@ -259,15 +204,13 @@ def check_together(config: DetectConfig) -> None:
         VotingError, ConfigError: see `check_team`; or an option needs another one.
     """
     check_team(config.team)
-    if config.learn.gradient == "sampled":
-        return
     needing = {
         "learn.credit = 'vote'": config.learn.credit == "vote",
         "learn.returns = 'running'": config.learn.returns == "running",
         "team.critic = 'shared'": config.team.critic == "shared",
     }
     for option, is_set in needing.items():
-        if is_set:
+        if is_set and config.learn.gradient == "expected":
             raise ConfigError(
                 f"{option}: needs learn.gradient = 'sampled'; the expected gradient draws no "
                 "action and has no critic"
@@ -275,7 +218,7 @@ def check_together(config: DetectConfig) -> None:
 
 
 def check_team(config: TeamConfig) -> None:
-    """Refuse a team whose vote cannot bear its liars.
+    """Refuse a team whose vote cannot tolerate its faulty agents.
 
     Raises:
         VotingError: too few agents; says how many are needed.
@@ -286,6 +229,6 @@ def check_team(config: TeamConfig) -> None:
     if config.vote == "quorum":
         check_quorum_bound(config.agents, config.faults)
     elif config.faults:
-        raise ConfigError(f"team.vote = {config.vote!r} bears no liar: set team.faults = 0")
+        raise ConfigError(f"team.vote = {config.vote!r} tolerates no fault: set team.faults = 0")
     elif config.vote == "none" and config.agents > 1:
         raise ConfigError(f"team.vote = 'none': {config.agents} agents must vote")

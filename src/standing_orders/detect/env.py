@@ -1,6 +1,6 @@
 """The detection team as a PettingZoo environment: each agent sees its view, all of them vote.
 
-A thin shell over `game.OpenSessions`. An episode of *records* is a row of events, each judged by
+An episode of *records* is a row of events, each judged by
 itself: every agent earns what its own action is worth and the team term, and nobody's action
 changes what comes next. An episode of *sessions* is one session: the vote decides, all agents earn
 what its outcome is worth, and a block or a quarantine ends it.
@@ -15,14 +15,12 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from standing_orders.detect.actions import NUM_ACTIONS
+from standing_orders.detect.actions import ALERT, BLOCK, NUM_ACTIONS
 from standing_orders.detect.config import DetectConfig, check_team
 from standing_orders.detect.costs import team_rewards
 from standing_orders.detect.data.events import DataSet
-from standing_orders.detect.decisions import decide_all
-from standing_orders.detect.learn.game import Game, OpenSessions, make_game
-from standing_orders.detect.learn.trainer import prepare
-from standing_orders.detect.learn.views import split_views
+from standing_orders.detect.team import count_votes, prepare
+from standing_orders.detect.views import split_views
 from standing_orders.errors import ConfigError, SimulationError
 
 Observations = dict[str, NDArray[np.float32]]
@@ -38,7 +36,7 @@ class DetectionEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo ships no ty
         horizon: events of an episode of records; sessions end by themselves.
 
     Raises:
-        VotingError: too few agents for the liars that the vote must bear.
+        VotingError: too few agents for the faulty ones that the vote must tolerate.
         ConfigError: the team's vote needs probabilities, which actions do not have.
 
     Example:
@@ -61,7 +59,6 @@ class DetectionEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo ships no ty
         self.possible_agents = [f"agent_{i}" for i in range(config.team.agents)]
         self.agents: list[str] = []
         self._task, self._config, self._horizon = data.task, config, horizon
-        self._table = config.costs.table()
         self._events = prepare(data.train, config)
         self._views = split_views(self._events, config.team.agents, config.team.views)
         self.observation_spaces = {
@@ -69,9 +66,10 @@ class DetectionEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo ships no ty
             for agent, view in zip(self.possible_agents, self._views, strict=True)
         }
         self.action_spaces = {agent: spaces.Discrete(NUM_ACTIONS) for agent in self.possible_agents}
-        self._game: Game = make_game(data.train, data.task, self._table, config.session_costs)
+        self._game = config.game_of(data.train, data.task)
         self._rng = np.random.Generator(np.random.Philox(config.seed))
-        self._open: OpenSessions | None = None
+        self._event: int | None = None  # the present one; None once the episode is over
+        self._has_alerted = 0  # since the attack of the session began
         self._num_steps = 0
 
     def observation_space(self, agent: str) -> spaces.Box:
@@ -108,25 +106,25 @@ class DetectionEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo ships no ty
         Raises:
             SimulationError: there is no episode, or not exactly one action of each agent.
         """
-        if self._open is None or not self.agents:
+        if self._event is None or not self.agents:
             raise SimulationError("step: the episode is over: call reset first")
         votes = self._votes(actions)
         self._num_steps += 1
-        event = int(self._open.events[0])
-        decided = self._decide(votes)
-        shared = float(self._open.step(np.array([decided]))[0])
-        rewards = self._rewards(votes, event, shared)
+        event, game = self._event, self._game
+        chosen = np.eye(NUM_ACTIONS)[votes.T]
+        decided = int(count_votes(votes, chosen, self._config.team).actions[0])
+        rewards = self._rewards(votes, event, decided)
         is_over = is_cut = False
         if self._task == "sessions":
-            is_over = not self._open.is_open[0]
+            is_over = decided >= BLOCK or bool(game.sessions.is_last[event])
+            self._has_alerted |= int(decided == ALERT and game.has_begun[event])
+            self._event = event if is_over else event + 1
         else:
             is_cut = self._num_steps >= self._horizon
             self._next_session()
         observations = self._observe()
-        infos = {
-            agent: {"decision": decided, "is_threat": bool(self._game.is_threat[event])}
-            for agent in self.agents
-        }
+        told = {"decision": decided, "is_threat": bool(game.is_threat[event])}
+        infos = {agent: dict(told) for agent in self.agents}
         over, cut = dict.fromkeys(self.agents, is_over), dict.fromkeys(self.agents, is_cut)
         if is_over or is_cut:
             self.agents = []
@@ -153,32 +151,22 @@ class DetectionEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo ships no ty
                 )
         return np.array([votes], dtype=np.int8)
 
-    def _decide(self, votes: NDArray[np.int8]) -> int:
-        if self._config.team.vote == "none":
-            return int(votes[0, 0])
-        chosen = np.eye(NUM_ACTIONS)[votes.T]
-        return int(decide_all(votes, chosen, self._config.team).actions[0])
-
-    def _rewards(self, votes: NDArray[np.int8], event: int, shared: float) -> dict[str, float]:
+    def _rewards(self, votes: NDArray[np.int8], event: int, decided: int) -> dict[str, float]:
+        table = self._game.rewards[event]
         if self._task == "sessions":
-            return dict.fromkeys(self.agents, shared)
+            return dict.fromkeys(self.agents, float(table[decided, self._has_alerted]))
         threat = self._game.is_threat[event : event + 1]
-        together = float(team_rewards(self._table, votes, threat)[0])
-        own = self._game.rewards[event, votes[0], 0] + together
+        own = table[votes[0], 0] + float(team_rewards(self._config.costs.team, votes, threat)[0])
         return {agent: float(one) for agent, one in zip(self.agents, own, strict=True)}
 
     def _next_session(self) -> None:
-        session = int(self._rng.integers(self._game.num_sessions))
-        self._open = OpenSessions(self._game, [session])
+        session = int(self._rng.integers(self._game.sessions.num_sessions))
+        self._event, self._has_alerted = int(self._game.sessions.starts[session]), 0
 
     def _observe(self) -> Observations:
-        assert self._open is not None
-        row = self._events.features[int(self._open.events[0])]
-        return {
-            agent: row[self._views[index]]
-            for index, agent in enumerate(self.possible_agents)
-            if agent in self.agents
-        }
+        row = self._events.features[self._event]
+        views = zip(self.possible_agents, self._views, strict=True)
+        return {agent: row[view] for agent, view in views if agent in self.agents}
 
     def render(self) -> None:
         """Nothing to see."""

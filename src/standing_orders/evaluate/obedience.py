@@ -1,75 +1,78 @@
-"""How well a trained network follows orders, measured on fresh episodes without any mask."""
+"""How well a policy follows the orders it is told, measured on fresh episodes."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from standing_orders.cage2.batch import Cage2Batch
+from standing_orders.cage2.policy import Policy
 from standing_orders.config import GateConfig, SimConfig
-from standing_orders.learn.networks import ActorCritic
-from standing_orders.learn.rollout import collect
-from standing_orders.rules.compliance import Counts, count_episodes, ratio_of_tallies
-from standing_orders.rules.orders import ORDERS, describe_order
-from standing_orders.seeding import child_seed
-from standing_orders.stats import NORMAL_95
+from standing_orders.evaluate.measure import Measured, late_start, play, summarise_episodes
+from standing_orders.rules.compliance import OrderCompliance, ratio_of_tallies
+from standing_orders.rules.orders import Order
+from standing_orders.seeding import child_seed, environment_seeds
+from standing_orders.stats import Ratio, pooled_ratio
+from standing_orders.tables import Column, Table
 
-_MAX_BATCH = 2_000
+_SHOWN_ORDERS = 6
+_COLUMNS = (
+    Column("order", is_text=True),
+    Column("strict", ".1%"),
+    Column("low 95 %", ".1%", drop=3),
+    Column("high 95 %", ".1%", drop=3),
+    Column("contested", ".1%"),
+    Column("swapped", ".1%", drop=2),
+    Column("response", ".1%", drop=4),
+    Column("aim", ".1%", drop=5),
+    Column("return", ".1f"),
+    Column("std error", ".1f", drop=1),
+)
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """A pooled ratio with its 95 % interval, episodes being the independent units."""
+@runtime_checkable
+class OrderFollower(Protocol):
+    """A policy that can be told an order."""
 
-    value: float | None
-    low: float | None
-    high: float | None
+    @property
+    def orders(self) -> Sequence[int]:
+        """What it is told; empty for a policy that takes no order."""
+
+    def told(self, order: int) -> Policy:
+        """The same policy, told this order in every episode."""
 
 
 @dataclass(frozen=True)
 class Obedience:
     """One order, told and judged by."""
 
-    order: int
-    counts: Counts
-    strict: Ratio
-    contested: Ratio
-    swapped_contested: Ratio  # judged by the reverse of the order that was told
-    mean_return: float
-    std_error: float
+    order: Order
+    measured: Measured
+    swapped_contested: Ratio  # judged by the order read backwards
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a JSON file."""
         return {
-            "order": describe_order(self.order),
-            **self.counts.to_json(),
-            "strict_interval95": [self.strict.low, self.strict.high],
-            "contested_interval95": [self.contested.low, self.contested.high],
+            "order": str(self.order),
+            **self.measured.to_json(),
             "swapped_contested": asdict(self.swapped_contested),
-            "return": self.mean_return,
-            "std_error": self.std_error,
         }
 
 
 def summarise(measured: Sequence[Obedience]) -> dict[str, float]:
     """Figures over all orders measured: how many pass, pooled compliance, returns, order swap."""
-    gate = GateConfig()
-    pooled = sum((one.counts for one in measured), Counts())
-    returns = [one.mean_return for one in measured]
+    pooled = sum((one.measured.kept for one in measured), OrderCompliance())
+    returns = [one.measured.mean_return for one in measured]
     swaps = [
-        one.contested.value - one.swapped_contested.value
+        one.measured.contested.value - one.swapped_contested.value
         for one in measured
-        if one.contested.value is not None and one.swapped_contested.value is not None
+        if one.measured.contested.value is not None and one.swapped_contested.value is not None
     ]
     return {
         "orders": len(measured),
-        "passed": sum(
-            one.counts.judged >= gate.min_judged and (one.strict.value or 0.0) >= gate.threshold
-            for one in measured
-        ),
+        "passed": sum(one.measured.gate.has_passed for one in measured),
         "strict": pooled.strict_compliance or 0.0,
         "contested": pooled.contested_compliance or 0.0,
         "response": pooled.response_rate or 0.0,
@@ -80,81 +83,75 @@ def summarise(measured: Sequence[Obedience]) -> dict[str, float]:
     }
 
 
-def reverse_order(order: int) -> int:
-    """The order read from the end."""
-    return ORDERS.index(tuple(reversed(ORDERS[order])))
-
-
-def pooled_ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> Ratio:
-    """Sum of parts / sum of wholes over episodes, with the linearised (delta) interval."""
-    total = int(whole.sum())
-    if total == 0:
-        return Ratio(None, None, None)
-    value = float(part.sum()) / total
-    half = NORMAL_95 * math.sqrt(float(((part - value * whole) ** 2).sum())) / total
-    return Ratio(value, max(0.0, value - half), min(1.0, value + half))
+def obedience_table(red: str, measured: Sequence[Obedience]) -> Table:
+    """How each order is followed; of many orders the lowest six are printed, and a summary."""
+    worst = sorted(measured, key=lambda one: one.measured.strict.value or 0.0)
+    rows = tuple(
+        (
+            str(one.order),
+            one.measured.strict.value,
+            one.measured.strict.low,
+            one.measured.strict.high,
+            one.measured.contested.value,
+            one.swapped_contested.value,
+            one.measured.kept.response_rate,
+            one.measured.kept.aim,
+            one.measured.mean_return,
+            one.measured.std_error,
+        )
+        for one in worst
+    )
+    shown = f", the lowest {_SHOWN_ORDERS} of {len(rows)}" if len(rows) > _SHOWN_ORDERS else ""
+    summary = ", ".join(f"{name} {value:.4g}" for name, value in summarise(measured).items())
+    num_episodes = measured[0].measured.kept.episodes
+    return Table(
+        f"orders told, against {red}, n = {num_episodes} episodes each{shown}",
+        _COLUMNS,
+        rows,
+        notes=(f"{summary}\n",),
+        shown=_SHOWN_ORDERS,
+        more="--all, or --out FILE",
+    )
 
 
 def measure_obedience(
-    network: ActorCritic,
+    policy: OrderFollower,
     config: SimConfig,
-    orders: list[int],
+    orders: Sequence[int],
     *,
     num_episodes: int,
     seed: int,
-    is_greedy: bool,
-    advance: Callable[[int], None] = lambda _: None,
+    gate: GateConfig | None = None,
 ) -> list[Obedience]:
-    """Tell the network each order in turn and judge what it does.
+    """Tell the policy each order in turn and judge what it does.
 
-    Each episode is judged twice, by the order told and by its reverse. A policy that does not
-    listen scores alike by both on average over all orders; for one order alone the gap may also
-    come from a fixed habit that happens to suit it.
+    Each episode is judged twice, by the order told and by that order read backwards. A policy that
+    does not listen scores alike by both on average over all orders; for one order alone the gap may
+    also come from a fixed habit that happens to suit it.
 
     Args:
-        network: trained; it sees observations and the order only.
+        policy: it sees observations and the order only.
         config: the game.
         orders: which orders, by index.
-        num_episodes: fresh episodes for each.
+        num_episodes: fresh episodes for each; every second one starts late if the gate says so.
         seed: root seed; every order meets the same attacks.
-        is_greedy: take the likeliest action instead of drawing one.
-        advance: called with the number of episodes just finished.
+        gate: what passing takes; the default gate if left out.
     """
+    gate = gate or GateConfig()
+    seeds = environment_seeds(child_seed(seed, "obedience", config.red), num_episodes)
+    late = late_start(config, gate)
+    games = [config, config.model_copy(update={"head_start": late})] if late else [config]
     results = []
-    per_batch = max(1, _MAX_BATCH // num_episodes)
-    root = child_seed(seed, "obedience", config.red)
-    for start in range(0, len(orders), per_batch):
-        part = orders[start : start + per_batch]
-        batch = Cage2Batch(num_episodes * len(part), config)
-        told = np.repeat(np.array(part), num_episodes)
-        reverse = np.array([reverse_order(order) for order in told])
-        rollouts = [
-            collect(
-                batch,
-                network,
-                told,
-                seed=root,
-                repeats=len(part),
-                judged_by=judge,
-                is_greedy=is_greedy,
+    for order in map(Order, orders):
+        judges = [order.index, order.backwards().index]
+        played = [
+            play(
+                policy.told(order.index), partial(Cage2Batch, config=game), seeds[i :: len(games)],
+                judged_by=judges,
             )
-            for judge in (told, reverse)
-        ]
-        returns = rollouts[0].rewards.sum(axis=0)
-        for i, order in enumerate(part):
-            rows = slice(i * num_episodes, (i + 1) * num_episodes)
-            tallies, swapped = (rollout.tallies[rows] for rollout in rollouts)
-            std_error = float(returns[rows].std(ddof=1)) / math.sqrt(num_episodes)
-            results.append(
-                Obedience(
-                    order,
-                    count_episodes(tallies),
-                    pooled_ratio(*ratio_of_tallies(tallies, is_contested=False)),
-                    pooled_ratio(*ratio_of_tallies(tallies, is_contested=True)),
-                    pooled_ratio(*ratio_of_tallies(swapped, is_contested=True)),
-                    float(returns[rows].mean()),
-                    std_error,
-                )
-            )
-        advance(batch.num_envs)
+            for i, game in enumerate(games)
+        ]  # fmt: skip
+        swapped = np.concatenate([one.tallies[1] for one in played])
+        ratio = pooled_ratio(*ratio_of_tallies(swapped, is_contested=True))
+        results.append(Obedience(order, summarise_episodes(played[0], gate, *played[1:]), ratio))
     return results

@@ -1,7 +1,7 @@
 """A trained network as a defender: it sees observations and the order it is told."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from standing_orders.cage2.rng import BLUE_STREAM, philox
 from standing_orders.compiled import jit
+from standing_orders.config import SimConfig
 from standing_orders.learn.inputs import InputEncoder
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.sampling import sample_actions
@@ -27,9 +28,12 @@ class LearnedDefender:
     Args:
         network: trained.
         name: for tables.
+        game: that is played, for its belief; the standard one if left out.
         orders: what it is told, each 0 to 119: the environment with seed s gets number s modulo
-            their count. Without meaning for a network that takes no order.
+            their count. None for a network that takes no order.
         is_greedy: take the likeliest action instead of drawing one.
+        draws: `own`: every environment draws from its own seed, so that the same seed gives the
+            same actions in any batch; `shared`: all draw from one stream, seeded by the first.
     """
 
     def __init__(
@@ -37,24 +41,53 @@ class LearnedDefender:
         network: ActorCritic,
         *,
         name: str,
-        orders: Sequence[int] = (0,),
+        game: SimConfig | None = None,
+        orders: Sequence[int] = (),
         is_greedy: bool = False,
+        draws: Literal["own", "shared"] = "own",
     ) -> None:
         self.name = name
+        self.game = game or SimConfig()
+        self.orders = tuple(orders)
         self._network = network
-        self._orders = np.array(orders, dtype=np.int64)
         self._is_greedy = is_greedy
-        self.reset(np.zeros(0, dtype=np.uint64))
+        self._draws = draws
+
+    def told(self, order: int) -> "LearnedDefender":
+        """The same policy, told this order in every episode and measured as in training."""
+        return LearnedDefender(
+            self._network,
+            name=self.name,
+            game=self.game,
+            orders=[order],
+            is_greedy=self._is_greedy,
+            draws="shared",
+        )
+
+    def in_game(self, config: SimConfig) -> "LearnedDefender":
+        """The same policy in another game."""
+        if config == self.game:
+            return self
+        return LearnedDefender(
+            self._network,
+            name=self.name,
+            game=config,
+            orders=self.orders,
+            is_greedy=self._is_greedy,
+            draws=self._draws,
+        )
 
     def reset(self, seeds: NDArray[np.uint64]) -> None:
         """Begin one episode in each of `len(seeds)` environments."""
         count = len(seeds)
         self._seeds = seeds
         self._turn = 0
-        told = self._orders[(seeds % np.uint64(len(self._orders))).astype(np.int64)]
-        self._encoder = InputEncoder(self._network.layout, told)
+        choice = np.array(self.orders or (0,), dtype=np.int64)
+        told = choice[(seeds % np.uint64(len(choice))).astype(np.int64)]
+        self._encoder = InputEncoder(self._network.layout, told, self.game)
         self._inputs = np.zeros((count, self._network.layout.size), dtype=np.int8)
         self._uniforms = np.zeros(count)
+        self._stream = np.random.Generator(np.random.Philox(int(seeds[0]) if count else 0))
         self._actions = np.zeros(count, dtype=np.int64)
 
     def act(
@@ -62,14 +95,22 @@ class LearnedDefender:
         observations: NDArray[np.int8],  # (num_envs, 52)
     ) -> NDArray[np.int64]:  # (num_envs,)
         """Choose one action for each environment; the next call overwrites the result."""
+        if self._turn:
+            self._encoder.note(self._actions)
         self._encoder.encode(observations, self._inputs)
         with torch.inference_mode():
             logits: NDArray[Any] = self._network.logits(self._network.prepare(self._inputs)).numpy()
         if self._is_greedy:
             self._actions[:] = logits.argmax(axis=1)
         else:
-            _draw_uniforms(self._seeds, self._turn, self._uniforms)
+            if self._draws == "own":
+                _draw_uniforms(self._seeds, self._turn, self._uniforms)
+            else:
+                self._stream.random(out=self._uniforms)
             sample_actions(logits, self._uniforms, self._actions)
         self._turn += 1
-        self._encoder.note(self._actions)
         return self._actions
+
+    def played(self, actions: NDArray[np.int64]) -> None:  # (num_envs,)
+        """Remember these as the last actions instead of those that `act` chose."""
+        self._actions[:] = actions

@@ -1,34 +1,31 @@
-"""PPO: the losses as pure functions of tensors, and one update."""
+"""PPO for both halves: losses as pure functions of tensors, and the loop over minibatches.
 
-import math
+Schulman et al., "Proximal policy optimization algorithms", 2017. What is learned from comes as
+items (distinct rows, or whole sessions); a loss is a function of the numbers of some of them.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
-from standing_orders.cage2.actions import HOST_OF_ACTION, KIND_OF_ACTION, REMOVE, RESTORE
-from standing_orders.cage2.scenario import NUM_UNIT_TYPES, UNIT_TYPE_OF_HOST
+from standing_orders.errors import NumericsError
 
-_IS_FIX = torch.tensor((KIND_OF_ACTION == REMOVE) | (KIND_OF_ACTION == RESTORE))
-_FIXES = torch.nonzero(_IS_FIX).squeeze(1)  # the 26 actions that repair
-_FIX_HOST = torch.tensor(HOST_OF_ACTION)[_FIXES]
-_FIX_TYPE = torch.tensor(UNIT_TYPE_OF_HOST)[_FIX_HOST]
+Figures = dict[str, Tensor]  # parts of a loss and what is said about it, by name
+Loss = Callable[[Tensor], tuple[Tensor, Figures]]  # (n,) numbers of items -> loss, figures
+_MIN_VARIANCE = 1e-9  # of targets that are not constant
 
 
-@dataclass(frozen=True)
-class Rows:
-    """A minibatch of distinct rows; see `distinct`."""
+def use_one_thread() -> None:
+    """Let torch use one thread, before any weight is drawn.
 
-    inputs: Tensor  # (rows, size), prepared
-    actions: Tensor  # (rows,)
-    old_log_probs: Tensor  # (rows,)
-    advantages_up: Tensor  # (rows,): sum of the positive advantages of the equal rows
-    advantages_down: Tensor  # (rows,): sum of the negative ones
-    targets: Tensor  # (rows,): mean value target
-    weights: Tensor  # (rows,): number of equal rows
-    top_type: Tensor  # (rows,): highest-ranked held type in the true state, -1 none
-    held_hosts: Tensor  # (rows, 13): 1 where red holds the host
-    is_contested: Tensor  # (rows,): two or more types held
+    More of them only wait for each other at this size, and the last bits of orthogonal weights
+    depend on how many there are.
+    """
+    torch.set_num_threads(1)
 
 
 def surrogate_loss(
@@ -62,68 +59,118 @@ def entropy(log_probs_all: Tensor, weights: Tensor) -> Tensor:
     return (weights * per_row).sum() / weights.sum()
 
 
-def _is_violation(top_type: Tensor) -> Tensor:  # (rows,) -> (rows, 26)
-    """Which of the fixes would be violations."""
-    return (_FIX_TYPE != top_type[:, None]) & (top_type >= 0)[:, None]
-
-
-def mask_violations(logits: Tensor, top_type: Tensor, factor: float) -> Tensor:
-    """Make violations `factor` times as likely as the network would, before normalisation."""
-    lowered = torch.zeros_like(logits)
-    lowered[:, _FIXES] = _is_violation(top_type) * math.log(factor)
-    return logits + lowered
-
-
-def _fix_probs(log_probs_all: Tensor) -> Tensor:  # (rows, 145) -> (rows, 26)
-    return log_probs_all[:, _FIXES].exp()
-
-
-def violation_mass(log_probs_all: Tensor, top_type: Tensor) -> Tensor:  # -> (rows,)
-    """Probability of a fix that would be a violation in the recorded true state."""
-    return (_fix_probs(log_probs_all) * _is_violation(top_type)).sum(dim=1)
-
-
-def compliance_loss(
-    log_probs_all: Tensor, top_type: Tensor, weights: Tensor, *, target: float
-) -> Tensor:
-    """Hinge on the violation mass: only what exceeds 1 - target costs, where a type is held."""
-    is_held = (top_type >= 0) * weights
-    excess = torch.clamp(violation_mass(log_probs_all, top_type) - (1 - target), min=0)
-    return (is_held * excess).sum() / weights.sum()
-
-
-def share_loss(
-    log_probs_all: Tensor, top_type: Tensor, weights: Tensor, emphasis: Tensor | float = 1.0
-) -> Tensor:
-    """Share of the probability of any fix that goes to violations, mean over original rows.
-
-    Unlike the violation mass it does not fall when the policy stops fixing altogether. `emphasis`
-    (rows,) makes a row count so many times in the sum; what it is divided by stays.
-    """
-    total = _fix_probs(log_probs_all).sum(dim=1)
-    share = violation_mass(log_probs_all, top_type) / (total + 1e-8)
-    return (weights * emphasis * share).sum() / weights.sum()
-
-
-def imitation_loss(
-    log_probs_all: Tensor, top_type: Tensor, held_hosts: Tensor, chosen: Tensor
-) -> Tensor:
-    """-log of the share of the fixes that goes to Restore of a held host of the top type.
+def divergence(log_ratio: Tensor, shares: Tensor, *, clip: float) -> Figures:
+    """How far a policy has moved: CleanRL's `approx_kl`, and the share of ratios that are clipped.
 
     Args:
-        log_probs_all: (rows, 145).
-        top_type: (rows,).
-        held_hosts: (rows, 13).
-        chosen: (rows,): weight of each row; zero where nothing is to be imitated.
+        log_ratio: log of new over old probability of actions.
+        shares: of the same shape, how much each counts; they sum to 1. With the old probabilities
+            of all actions in them the divergence is exact.
+        clip: range of the ratio.
     """
-    num_hosts = held_hosts.shape[1]
-    wanted = held_hosts * (_HOST_TYPE == top_type[:, None])
-    chosen = chosen * (wanted.sum(dim=1) > 0)  # where only the foothold counts, nothing is left
-    restore = log_probs_all[:, -num_hosts:]
-    fixes = torch.logsumexp(log_probs_all[:, _FIXES], dim=1)
-    aimed = torch.logsumexp(restore.masked_fill(wanted == 0, -30.0), dim=1)
-    return (chosen * (fixes - aimed)).sum() / torch.clamp(chosen.sum(), min=1.0)
+    with torch.no_grad():
+        ratio = log_ratio.exp()
+        return {
+            "approx_kl": ((ratio - 1 - log_ratio) * shares).sum(),
+            "clipfrac": (((ratio - 1).abs() > clip) * shares).sum(),
+        }
 
 
-_HOST_TYPE = torch.tensor(UNIT_TYPE_OF_HOST)
-assert int(_FIX_TYPE.max()) == NUM_UNIT_TYPES - 1
+def explained_variance(
+    values: NDArray[np.floating],
+    targets: NDArray[np.floating],  # the same shape
+) -> float | None:
+    """Share of the targets' variance that a critic knew; None if there is none.
+
+    1 is perfect, 0 no better than the mean of these very targets, below 0 worse.
+
+    Example:
+        >>> explained_variance(np.array([0.0, 0.5]), np.array([0.0, 1.0]))
+        0.75
+    """
+    variance = float(np.var(targets, dtype=np.float64))
+    if variance < _MIN_VARIANCE:
+        return None
+    return 1 - float(np.var(targets - values, dtype=np.float64)) / variance
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateStats:
+    """What an update did, mean over its gradient steps; named as in CleanRL."""
+
+    num_epochs: int
+    policy_loss: float
+    value_loss: float
+    entropy: float
+    approx_kl: float
+    clipfrac: float
+    gradient_norm: float
+    explained_variance: float | None  # before the update; None without a critic
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What came of `fit`."""
+
+    num_epochs: int
+    means: dict[str, float]  # of the figures over the gradient steps, and of the gradient's norm
+
+
+def fit(
+    network: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    loss: Loss,
+    *,
+    num_items: int,
+    epochs: int,
+    minibatches: int,
+    max_gradient: float,
+    max_kl: float | None = None,
+    seed: int,
+) -> Fitted:
+    """Go over all items in shuffled minibatches, several times, and improve the network.
+
+    Args:
+        network: whose weights are checked, and whose gradients are clipped together.
+        optimiser: of these weights, at the step size wanted.
+        loss: of some items.
+        num_items: there are.
+        epochs: passes over them.
+        minibatches: gradient steps a pass.
+        max_gradient: norm that gradients are clipped to.
+        max_kl: no further pass once the mean `approx_kl` of one exceeds it.
+        seed: of the shuffling.
+
+    Raises:
+        NumericsError: a figure, a gradient or a weight is not finite; the network is of no use.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    sums: dict[str, float] = {}
+    count = num_epochs = 0
+    has_moved = False
+    while num_epochs < epochs and not has_moved:
+        kl: list[float] = []
+        for items in torch.randperm(num_items, generator=generator).chunk(minibatches):
+            total, figures = loss(items)
+            optimiser.zero_grad()
+            total.backward()
+            norm = nn.utils.clip_grad_norm_(network.parameters(), max_gradient)
+            step = _finite(figures | {"gradient_norm": norm})
+            optimiser.step()
+            sums = {name: sums.get(name, 0.0) + value for name, value in step.items()}
+            kl.append(step.get("approx_kl", 0.0))
+            count += 1
+        num_epochs += 1
+        has_moved = max_kl is not None and sum(kl) / len(kl) > max_kl
+    for name, weight in network.named_parameters():
+        if not torch.isfinite(weight).all():
+            raise NumericsError(f"weight {name} is not finite")
+    return Fitted(num_epochs, {name: value / count for name, value in sums.items()})
+
+
+def _finite(figures: Figures) -> dict[str, float]:
+    numbers = {name: float(figure.detach()) for name, figure in figures.items()}
+    for name, number in numbers.items():
+        if not np.isfinite(number):
+            raise NumericsError(f"{name} is {number}")
+    return numbers

@@ -3,21 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from standing_orders.config import TrainConfig
+from standing_orders.learn.build import layout_of, make_network
 from standing_orders.learn.networks import ActorCritic
+from standing_orders.learn.ppo import use_one_thread
 from standing_orders.learn.snapshot import restore_network, warm_start
-from standing_orders.learn.trainer import Trainer, layout_of, make_network
+from standing_orders.learn.trainer import Trainer
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.loop import (
-    Mirrors,
-    OnUpdate,
-    Report,
-    latest_of,
-    recover,
-    train_to_end,
-)
+from standing_orders.runs.loop import Mirrors, OnUpdate, Report, RunKind, latest_of
 
 KIND = "train"
 CSV_COLUMNS = {
@@ -51,10 +44,9 @@ TENSORBOARD_TAGS = {
     "losses/policy_loss": "loss.policy_loss",
     "losses/value_loss": "loss.value_loss",
     "losses/entropy": "loss.entropy",
-    "losses/approx_kl": "loss.kl",
-    "losses/clipfrac": "loss.clip_fraction",
-    "losses/share": "loss.share_loss",
-    "losses/imitation": "loss.imitation_loss",
+    "losses/approx_kl": "loss.approx_kl",
+    "losses/clipfrac": "loss.clipfrac",
+    "losses/explained_variance": "loss.explained_variance",
     "losses/compliance": "loss.compliance_loss",
 }
 
@@ -81,11 +73,10 @@ def train(
         NumericsError: a number is not finite; the last checkpoint is good.
     """
     use_one_thread()
-    trainer = Trainer(config)
+    trainer = Trainer(config, report)
     origin = start_from(trainer, start) if start is not None else None
-    folder = RunFolder.create(path, config.model_dump(mode="json") | {"start": origin}, KIND)
-    with folder.lock():
-        return _go_on(trainer, folder, [], on_update, report)
+    settings = config.model_dump(mode="json") | {"start": origin}
+    return _RUN.begin(trainer, path, settings, on_update=on_update, report=report)
 
 
 def resume(path: Path, *, on_update: OnUpdate = lambda _: None, report: Report = print) -> Trainer:
@@ -94,10 +85,7 @@ def resume(path: Path, *, on_update: OnUpdate = lambda _: None, report: Report =
     Raises:
         CheckpointError: the folder holds no such run, or another process writes it.
     """
-    folder = RunFolder.open(path, kind=KIND)
-    with folder.lock():
-        trainer, records = reopen(folder, report)
-        return _go_on(trainer, folder, records, on_update, report)
+    return _RUN.resume(path, on_update=on_update, report=report)
 
 
 def reopen(folder: RunFolder, report: Report = print) -> tuple[Trainer, list[dict[str, Any]]]:
@@ -110,29 +98,20 @@ def reopen(folder: RunFolder, report: Report = print) -> tuple[Trainer, list[dic
     Raises:
         CheckpointError: there is nothing to go on from.
     """
+    return _RUN.reopen(folder, report)
+
+
+def _make(folder: RunFolder, report: Report) -> Trainer:
     use_one_thread()
-    trainer = Trainer(config_of(folder))
-    is_from_scratch = folder.config["start"] is None
-    return trainer, recover(trainer, folder, report, may_begin=is_from_scratch)
+    return Trainer(config_of(folder), report)
 
 
-def _go_on(
-    trainer: Trainer,
-    folder: RunFolder,
-    records: list[dict[str, Any]],
-    on_update: OnUpdate,
-    report: Report,
-) -> Trainer:
-    train_to_end(
-        trainer,
-        folder,
-        records,
-        mirrors=Mirrors(CSV_COLUMNS, TENSORBOARD_TAGS, step_key="total_episodes"),
-        checkpoint_every=trainer.config.checkpoint_every,
-        on_update=on_update,
-        report=report,
-    )
-    return trainer
+_RUN = RunKind(
+    KIND,
+    make=_make,
+    mirrors=lambda _: Mirrors(CSV_COLUMNS, TENSORBOARD_TAGS, step_key="total_episodes"),
+    may_begin=lambda folder: folder.config["start"] is None,  # else the start is lost
+)
 
 
 def config_of(folder: RunFolder) -> TrainConfig:
@@ -161,15 +140,6 @@ def origin_of(path: Path) -> dict[str, Any]:
         "episodes": checkpoint.data["episodes"] + earlier,
         "updates": checkpoint.data["updates"],
     }
-
-
-def use_one_thread() -> None:
-    """Let torch use one thread, before any weight is drawn.
-
-    More of them only wait for each other at this size, and the last bits of orthogonal weights
-    depend on how many there are.
-    """
-    torch.set_num_threads(1)
 
 
 def load_network(path: Path) -> tuple[ActorCritic, TrainConfig]:

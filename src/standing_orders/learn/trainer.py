@@ -7,105 +7,57 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from standing_orders.cage2.batch import Cage2Batch
-from standing_orders.cage2.scenario import RED_AGENTS
-from standing_orders.config import ANY_ORDER, NO_ORDER, GameConfig, SimConfig, TrainConfig
+from standing_orders.collect.choose import make_collector
+from standing_orders.collect.crew import Report
+from standing_orders.config import ANY_ORDER, NO_ORDER, CollectConfig, TrainConfig
 from standing_orders.errors import ConfigError, NumericsError
-from standing_orders.learn import schedules
-from standing_orders.learn.inputs import InputLayout
+from standing_orders.evaluate.measure import Measured
+from standing_orders.learn import learner, schedules
+from standing_orders.learn.build import game_of, make_network, measure_network
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.rollout import Rollout, collect
-from standing_orders.learn.snapshot import (
-    Arrays,
-    network_arrays,
-    optimiser_arrays,
-    restore_network,
-    restore_optimiser,
-)
 from standing_orders.learn.update import LossTerms, UpdateStats, build_rows, update
 from standing_orders.rules.alignment import alignment_bonus
-from standing_orders.rules.compliance import Counts
-from standing_orders.rules.orders import NUM_ORDERS, describe_order, parse_order
-from standing_orders.seeding import child_seed
-
-_ADAM_EPSILON = 1e-5
-
-
-def layout_of(config: TrainConfig) -> InputLayout:
-    """Inputs of the network that a config trains."""
-    has_order = config.order != NO_ORDER
-    return InputLayout(
-        has_order=has_order,
-        has_focus=config.ppo.focus and has_order,
-        has_memory=config.ppo.memory,
-        has_suspects=config.ppo.suspects,
-        has_clock=config.ppo.clock,
-    )
-
-
-def make_network(config: TrainConfig) -> ActorCritic:
-    """The untrained network of a config."""
-    return ActorCritic(
-        layout_of(config),
-        hidden=config.ppo.hidden,
-        activation=config.ppo.activation,
-        seed=child_seed(config.seed, "network"),
-    )
-
-
-def make_batch(config: TrainConfig, num_envs: int, red: str | None = None) -> Cage2Batch:
-    """Environments of a config; `mixed` gives each red agent its share in turn."""
-    game = {name: getattr(config, name) for name in GameConfig.model_fields}
-    red = red or config.red
-    if red == "mixed":
-        reds = [RED_AGENTS[i % len(RED_AGENTS)] for i in range(num_envs)]
-        return Cage2Batch(num_envs, SimConfig(**game), reds=reds)
-    return Cage2Batch(num_envs, SimConfig(**game, red=red))
+from standing_orders.rules.compliance import OrderCompliance
+from standing_orders.rules.gate import is_worth_checking
+from standing_orders.rules.orders import NUM_ORDERS, Order
+from standing_orders.seeding import child_seed, environment_seeds
 
 
 @dataclass
-class Progress:
+class Progress(learner.Progress):
     """Counters of a run."""
 
-    updates: int = 0
     episodes: int = 0  # training episodes played
     gate_episodes: int = 0  # played for the gate, counted apart
     compliance: float | None = None  # of the last update
     history: list[float] = field(default_factory=list)  # of `compliance`
-    stopped: str | None = None  # why, once it has
     limit: int | None = None  # of `episodes` and `gate_episodes` together; see `Trainer.go_on`
 
 
-class Trainer:
+class Trainer(learner.Learner[ActorCritic, Progress]):
     """Trains one network; `step` is one update.
 
     Args:
         config: everything about the run.
+        report: told of workers that are lost.
 
     Raises:
         ConfigError: there is no such order, or none although parts of the loss need one.
     """
 
-    def __init__(self, config: TrainConfig) -> None:
+    def __init__(self, config: TrainConfig, report: Report = print) -> None:
         _check_order_terms(config)
         self.config = config
-        self.order = None if config.order in (ANY_ORDER, NO_ORDER) else parse_order(config.order)
-        self.network = make_network(config)
-        self.optimiser = torch.optim.Adam(
-            self.network.parameters(), lr=config.ppo.learning_rate, eps=_ADAM_EPSILON, fused=True
-        )
-        self.progress = Progress()
-        self._batches: dict[int, Cage2Batch] = {}
-
-    @property
-    def updates(self) -> int:
-        """Updates so far."""
-        return self.progress.updates
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the run has ended."""
-        return self.progress.stopped is not None
+        has_one = config.order not in (ANY_ORDER, NO_ORDER)
+        self.order = Order.parse(config.order) if has_one else None
+        network = make_network(config)
+        optimiser = torch.optim.Adam(
+            network.parameters(), lr=config.ppo.learning_rate, eps=learner.ADAM_EPSILON,
+            fused=True,
+        )  # fmt: skip
+        super().__init__(network, optimiser, Progress(), checkpoint_every=config.checkpoint_every)
+        self.collector = make_collector(game_of(config), config.part(CollectConfig), report)
 
     def step(self) -> dict[str, Any]:
         """Play, learn, and check whether to stop.
@@ -146,7 +98,7 @@ class Trainer:
         """Play the episodes of the next update."""
         seed = self._update_seed()
         return collect(
-            self._batch(now.num_episodes),
+            self.collector,
             self.network,
             self._orders(now.num_episodes),
             seed=seed,
@@ -174,21 +126,16 @@ class Trainer:
         progress.episodes += now.num_episodes
         progress.compliance = rollout.counts.compliance
         progress.history.append(progress.compliance or 0.0)
-        gate = self._check_gate(rollout.counts)
-        self._decide(gate)
-        return self._record(rollout, bonus, stats, now, gate)
+        measured = self._check_gate(rollout.counts)
+        self._decide(measured)
+        return self._record(rollout, bonus, stats, now, measured)
 
     def _update_seed(self) -> int:
         return child_seed(self.config.seed, "update", self.progress.updates)
 
-    def _batch(self, num_envs: int) -> Cage2Batch:
-        if num_envs not in self._batches:
-            self._batches[num_envs] = make_batch(self.config, num_envs)
-        return self._batches[num_envs]
-
     def _orders(self, count: int) -> NDArray[np.int64]:
         if self.order is not None or self.config.order == NO_ORDER:
-            return np.full(count, self.order or 0)
+            return np.full(count, self.order.index if self.order is not None else 0)
         seed = child_seed(self.config.seed, "orders", self.progress.updates)
         generator = np.random.Generator(np.random.Philox(seed))
         chosen = generator.choice(NUM_ORDERS, size=self.config.orders_per_update, replace=False)
@@ -201,28 +148,23 @@ class Trainer:
             rollout.verdicts, rollout.num_held, self.config.alignment, weight=weight
         )
 
-    def _check_gate(self, counts: Counts) -> dict[str, Any] | None:
+    def _check_gate(self, kept: OrderCompliance) -> Measured | None:
         """Measure on fresh episodes, if the batch gives reason to hope."""
         config = self.config
         if self.order is None or not config.stop_at_gate:
             return None
-        if (counts.strict_compliance or 0.0) < config.gate.threshold:
+        if not is_worth_checking(kept, config.gate):
             return None
         if self.progress.limit is not None and self.remaining < config.gate.episodes:
             return None
         seed = child_seed(config.seed, "gate", self.progress.updates)
-        orders = np.full(config.gate.episodes, self.order)
-        fresh = collect(
-            self._batch(config.gate.episodes), self.network, orders, seed=seed,
-            count_foothold=config.alignment.count_foothold,
-        )  # fmt: skip
         self.progress.gate_episodes += config.gate.episodes
-        passed = passes_gate(fresh.counts, config)
-        return {"passed": passed, "return": fresh.mean_return, **fresh.counts.to_json()}
+        seeds = environment_seeds(seed, config.gate.episodes)
+        return measure_network(self.network, config, seeds, self.collector)
 
-    def _decide(self, gate: dict[str, Any] | None) -> None:
+    def _decide(self, measured: Measured | None) -> None:
         progress = self.progress
-        if gate is not None and gate["passed"]:
+        if measured is not None and measured.gate.has_passed:
             progress.stopped = "gate passed"
         elif self.remaining <= 0:
             progress.stopped = "budget used"
@@ -235,13 +177,13 @@ class Trainer:
         bonus: NDArray[np.float64],
         stats: UpdateStats,
         now: schedules.Settings,
-        gate: dict[str, Any] | None,
+        measured: Measured | None,
     ) -> dict[str, Any]:
         environment, alignment = rollout.mean_return, float(bonus.sum(axis=0).mean())
         return {
             "update": self.progress.updates,
-            "order_id": self.order,
-            "order": self.config.order if self.order is None else describe_order(self.order),
+            "order_id": None if self.order is None else self.order.index,
+            "order": self.config.order if self.order is None else str(self.order),
             "episodes": now.num_episodes,
             "total_episodes": self.progress.episodes,
             "gate_episodes": self.progress.gate_episodes,
@@ -253,44 +195,21 @@ class Trainer:
             "compliance": rollout.counts.to_json(),
             "loss": asdict(stats),
             "settings": asdict(now),
-            "gate": gate,
+            "gate": None if measured is None else measured.to_json(),
             "stopped": self.progress.stopped,
         }
 
-    def to_arrays(self) -> Arrays:
-        """Weights and optimiser for a checkpoint."""
-        return network_arrays(self.network) | optimiser_arrays(self.optimiser)
-
-    def to_json(self) -> dict[str, Any]:
-        """Counters for a checkpoint."""
-        return asdict(self.progress)
-
-    def restore(self, arrays: Arrays, data: dict[str, Any]) -> None:
-        """Go on from a checkpoint."""
-        restore_network(self.network, arrays)
-        restore_optimiser(self.optimiser, arrays)
-        self.progress = Progress(**data)
+    def close(self) -> None:
+        """End the workers, if there are any."""
+        self.collector.close()
 
 
 def _check_order_terms(config: TrainConfig) -> None:
     """Without an order nothing can be a violation."""
     terms = {
-        "ppo.share_penalty": config.ppo.share_penalty,
-        "ppo.imitation": config.ppo.imitation,
         "schedules.compliance_loss": config.schedules.compliance_loss,
         "schedules.soft_mask": config.schedules.soft_mask,
     }
     for name, value in terms.items():
         if config.order == NO_ORDER and value:
             raise ConfigError(f"{name} = {value}: needs an order, but order = {NO_ORDER!r}")
-
-
-def passes_gate(counts: Counts, config: TrainConfig) -> bool:
-    """Whether fresh episodes show that the order is followed."""
-    gate = config.gate
-    return (
-        counts.judged >= gate.min_judged
-        and (counts.strict_compliance or 0.0) >= gate.threshold
-        and (counts.contested_compliance or 0.0) >= gate.contested_floor
-        and (counts.response_rate or 0.0) >= gate.response_floor
-    )

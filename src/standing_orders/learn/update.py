@@ -1,47 +1,51 @@
 """One PPO update: a rollout and its alignment bonus in, a better network out."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from standing_orders.cage2.scenario import NUM_HOSTS
 from standing_orders.config import PpoConfig
-from standing_orders.errors import NumericsError
+from standing_orders.learn import ppo
 from standing_orders.learn.advantages import generalised_advantages, monte_carlo_advantages
 from standing_orders.learn.distinct import find_distinct
 from standing_orders.learn.networks import ActorCritic
-from standing_orders.learn.ppo import (
-    Rows,
-    compliance_loss,
-    entropy,
-    imitation_loss,
-    mask_violations,
-    share_loss,
-    surrogate_loss,
-    value_loss,
-)
+from standing_orders.learn.order_losses import compliance_loss, mask_violations
+from standing_orders.learn.ppo import entropy, explained_variance, surrogate_loss, value_loss
 from standing_orders.learn.rollout import Rollout
 
 
 @dataclass(frozen=True)
-class UpdateStats:
-    """What an update did, mean over its gradient steps."""
+class Rows:
+    """Distinct rows with everything the loss needs; see `distinct`."""
+
+    inputs: Tensor  # (rows, size), prepared
+    actions: Tensor  # (rows,)
+    old_log_probs: Tensor  # (rows,)
+    advantages_up: Tensor  # (rows,): sum of the positive advantages of the equal rows
+    advantages_down: Tensor  # (rows,): sum of the negative ones
+    targets: Tensor  # (rows,): mean value target
+    weights: Tensor  # (rows,): number of equal rows
+    top_type: Tensor  # (rows,): highest-ranked held type in the true state, -1 none
+    explained_variance: float | None = None  # by the critic, of all original rows
+
+    def take(self, items: Tensor) -> "Rows":  # (n,)
+        """Some of the rows."""
+        cut: dict[str, Any] = {
+            name: value[items] for name, value in vars(self).items() if isinstance(value, Tensor)
+        }
+        return replace(self, **cut)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateStats(ppo.UpdateStats):
+    """What an update did, with the further terms of the loss."""
 
     num_rows: int  # distinct rows
-    num_epochs: int
-    policy_loss: float
-    value_loss: float
-    entropy: float
-    kl: float
-    clip_fraction: float
-    share_loss: float
-    imitation_loss: float
     compliance_loss: float
-    gradient_norm: float
 
 
 @dataclass(frozen=True)
@@ -68,17 +72,14 @@ def build_rows(
     flat = rollout.inputs[:-1].reshape(steps * num_envs, size)
     actions = rollout.actions.ravel()
     top = rollout.top.ravel().astype(np.int64)
-    is_contested = (rollout.num_held.ravel() >= 2).astype(np.int64)
-    held_hosts = rollout.held_hosts.ravel().astype(np.int64)
-    extra = actions | held_hosts << 8 | (top + 1) << 24 | is_contested << 28
-    distinct = find_distinct(flat, extra)
-    advantages, targets = _advantages(network, rollout, bonus, config)
+    distinct = find_distinct(flat, actions | (top + 1) << 8)
+    values = _values(network, rollout.inputs)
+    advantages, targets = _advantages(values, rollout, bonus, config)
     inputs = network.prepare(flat[distinct.first])
     chosen = torch.from_numpy(actions[distinct.first])
     top_type = torch.from_numpy(top[distinct.first])
     with torch.no_grad():
         log_probs = _log_probs(network, inputs, top_type, mask_factor)
-    hosts = held_hosts[distinct.first][:, None] >> np.arange(NUM_HOSTS) & 1
     return Rows(
         inputs=inputs,
         actions=chosen,
@@ -88,16 +89,17 @@ def build_rows(
         targets=_tensor(distinct.total(targets) / distinct.weight),
         weights=_tensor(distinct.weight),
         top_type=top_type,
-        held_hosts=_tensor(hosts),
-        is_contested=_tensor(is_contested[distinct.first]),
+        explained_variance=explained_variance(values[:-1].ravel(), targets),
     )
 
 
 def _advantages(
-    network: ActorCritic, rollout: Rollout, bonus: NDArray[np.float64], config: PpoConfig
+    values: NDArray[np.float32],  # (steps + 1, num_envs)
+    rollout: Rollout,
+    bonus: NDArray[np.float64],
+    config: PpoConfig,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # each (steps * num_envs,)
     """Normalised advantages and value targets of every original row."""
-    values = _values(network, rollout.inputs)
     rewards = ((rollout.rewards + bonus) * config.reward_scale).astype(np.float32)
     if config.advantages == "gae":
         advantages, targets = generalised_advantages(
@@ -132,12 +134,6 @@ def _values(network: ActorCritic, inputs: NDArray[np.int8]) -> NDArray[np.float3
     return np.asarray(values[distinct.inverse].reshape(inputs.shape[:2]))
 
 
-def _minibatches(rows: Rows, count: int, generator: torch.Generator) -> Iterator[Rows]:
-    order = torch.randperm(len(rows.actions), generator=generator)
-    for part in order.chunk(min(count, len(order))):
-        yield Rows(*(getattr(rows, f.name)[part] for f in fields(rows)))
-
-
 def update(
     network: ActorCritic,
     optimiser: torch.optim.Optimizer,
@@ -154,34 +150,28 @@ def update(
     """
     for group in optimiser.param_groups:
         group["lr"] = terms.learning_rate
-    generator = torch.Generator().manual_seed(seed)
-    sums = np.zeros(9)
-    count, num_epochs = 0, 0
-    for _ in range(terms.epochs):
-        num_epochs += 1
-        kl: list[float] = []
-        for part in _minibatches(rows, config.minibatches, generator):
-            loss, figures = total_loss(network, part, config, terms)
-            optimiser.zero_grad()
-            loss.backward()
-            norm = nn.utils.clip_grad_norm_(network.parameters(), config.max_gradient)
-            _check_finite(figures, float(norm))
-            optimiser.step()
-            sums += [*figures.values(), float(norm)]
-            kl.append(figures["kl"])
-            count += 1
-        if config.max_kl is not None and sum(kl) / len(kl) > config.max_kl:
-            break
-    for name, weight in network.named_parameters():
-        if not torch.isfinite(weight).all():
-            raise NumericsError(f"weight {name} is not finite")
-    means = [float(value) for value in sums / count]
-    return UpdateStats(len(rows.actions), num_epochs, *means)
+    found = ppo.fit(
+        network,
+        optimiser,
+        lambda items: total_loss(network, rows.take(items), config, terms),
+        num_items=len(rows.actions),
+        epochs=terms.epochs,
+        minibatches=config.minibatches,
+        max_gradient=config.max_gradient,
+        max_kl=config.max_kl,
+        seed=seed,
+    )
+    return UpdateStats(
+        num_rows=len(rows.actions),
+        num_epochs=found.num_epochs,
+        explained_variance=rows.explained_variance,
+        **found.means,
+    )
 
 
 def total_loss(
     network: ActorCritic, part: Rows, config: PpoConfig, terms: LossTerms
-) -> tuple[Tensor, dict[str, float]]:
+) -> tuple[Tensor, ppo.Figures]:
     """The loss of one minibatch, and its parts by name."""
     log_probs_all = _log_probs(network, part.inputs, part.top_type, terms.mask_factor)
     log_probs = log_probs_all.gather(1, part.actions[:, None]).squeeze(1)
@@ -192,33 +182,17 @@ def total_loss(
     value = value_loss(network.value(part.inputs), part.targets, part.weights)
     spread = entropy(log_probs_all, part.weights)
     loss = policy + config.value * value - config.entropy * spread
-    share = imitation = compliance = torch.zeros(())
-    if config.share_penalty:
-        emphasis = 1 + (config.contested_weight - 1) * part.is_contested
-        share = share_loss(log_probs_all, part.top_type, part.weights, emphasis)
-        loss = loss + config.share_penalty * share
-    if config.imitation:
-        chosen = part.weights * part.is_contested
-        imitation = imitation_loss(log_probs_all, part.top_type, part.held_hosts, chosen)
-        loss = loss + config.imitation * imitation
+    compliance = torch.zeros(())
     if terms.compliance:
         compliance = compliance_loss(
             log_probs_all, part.top_type, part.weights, target=terms.compliance_target
         )
         loss = loss + terms.compliance * compliance
-    with torch.no_grad():
-        log_ratio = log_probs - part.old_log_probs
-        share_of_rows = part.weights / part.weights.sum()
-        kl = ((log_ratio.exp() - 1 - log_ratio) * share_of_rows).sum()
-        clipped = (((log_ratio.exp() - 1).abs() > config.clip) * share_of_rows).sum()
+    moved = ppo.divergence(
+        log_probs - part.old_log_probs, part.weights / part.weights.sum(), clip=config.clip
+    )
     figures = {
-        "policy": policy, "value": value, "entropy": spread, "kl": kl, "clip": clipped,
-        "share": share, "imitation": imitation, "compliance": compliance,
+        "policy_loss": policy, "value_loss": value, "entropy": spread,
+        "compliance_loss": compliance,
     }  # fmt: skip
-    return loss, {name: float(figure.detach()) for name, figure in figures.items()}
-
-
-def _check_finite(figures: dict[str, float], norm: float) -> None:
-    for name, figure in (figures | {"gradient norm": norm}).items():
-        if not np.isfinite(figure):
-            raise NumericsError(f"{name} is {figure}")
+    return loss, figures | moved

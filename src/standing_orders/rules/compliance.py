@@ -4,7 +4,9 @@ A *fix* is a Remove or a Restore. It is judged by the true state before blue act
 holds no type, *compliant* if the host is of the highest-ranked held type, else a *violation*.
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +30,7 @@ _IS_FIX = (KIND_OF_ACTION == REMOVE) | (KIND_OF_ACTION == RESTORE)
 
 
 @dataclass(frozen=True)
-class Counts:
+class OrderCompliance:
     """What happened in some episodes; counts of different episodes add up."""
 
     episodes: int = 0
@@ -44,13 +46,20 @@ class Counts:
     answered_steps: int = 0  # of these, steps in which blue fixes
     aimed: int = 0  # non-neutral fixes of a host that really holds a red session
 
-    def __add__(self, other: "Counts") -> "Counts":
-        return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+    def __add__(self, other: "OrderCompliance") -> "OrderCompliance":
+        return OrderCompliance(
+            *(getattr(self, f.name) + getattr(other, f.name) for f in fields(self))
+        )
 
     @property
     def judged(self) -> int:
         """Fixes that could have been a violation."""
         return self.compliant + self.violations
+
+    @property
+    def contested(self) -> int:
+        """Judged fixes made while two or more types were held."""
+        return self.contested_compliant + self.contested_violations
 
     @property
     def compliance(self) -> float | None:
@@ -65,8 +74,7 @@ class Counts:
     @property
     def contested_compliance(self) -> float | None:
         """Strict compliance while two or more types are held: the only one orders differ in."""
-        contested = self.contested_compliant + self.contested_violations
-        return _share(self.contested_compliant, contested)
+        return _share(self.contested_compliant, self.contested)
 
     @property
     def response_rate(self) -> float | None:
@@ -89,6 +97,11 @@ class Counts:
             "fixless_share": _share(self.fixless_episodes, self.episodes),
         }
         return figures | {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "OrderCompliance":
+        """Read the counts back, of which the figures are made."""
+        return cls(**{f.name: data[f.name] for f in fields(cls)})
 
 
 def _share(part: int, whole: int) -> float | None:
@@ -164,11 +177,11 @@ def judge_all(
             tally[_CONTESTED + verdict - COMPLIANT] += 1
 
 
-def count_episodes(tallies: NDArray[np.int64]) -> Counts:  # (num_envs, NUM_TALLIES)
+def count_episodes(tallies: NDArray[np.int64]) -> OrderCompliance:  # (num_envs, NUM_TALLIES)
     """Pool the tallies of finished episodes, one row each."""
     fixes, held_steps = tallies[:, _FIXES], tallies[:, _HELD_STEPS]
     total = [int(value) for value in tallies.sum(axis=0)]
-    return Counts(
+    return OrderCompliance(
         episodes=len(tallies),
         fixless_episodes=int((fixes == 0).sum()),
         idle_episodes=int(((fixes == 0) & (held_steps > 0)).sum()),
@@ -181,6 +194,22 @@ def count_episodes(tallies: NDArray[np.int64]) -> Counts:  # (num_envs, NUM_TALL
         held_steps=total[_HELD_STEPS],
         answered_steps=total[_ANSWERED],
         aimed=total[_AIMED],
+    )
+
+
+def count_with_late(
+    tallies: NDArray[np.int64],  # (num_episodes, NUM_TALLIES)
+    late: NDArray[np.int64] | None,  # (num_late, NUM_TALLIES)
+) -> OrderCompliance:
+    """Pool tallies; of the episodes that started late only contested fixes count."""
+    kept = count_episodes(tallies)
+    if late is None:
+        return kept
+    more = count_episodes(late)
+    return replace(
+        kept,
+        contested_compliant=kept.contested_compliant + more.contested_compliant,
+        contested_violations=kept.contested_violations + more.contested_violations,
     )
 
 

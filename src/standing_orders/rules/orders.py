@@ -3,6 +3,8 @@
 Orders are indexed 0 to 119 in lexicographic order of their type indices.
 """
 
+import re
+from dataclasses import dataclass
 from itertools import combinations, permutations
 
 import numpy as np
@@ -22,51 +24,9 @@ NAMED_ORDERS = {
     "user_priority": "user>defender>enterprise>op_server>op_host",
     "operational_focus": "op_server>op_host>defender>enterprise>user",
     "balanced": "defender>enterprise>op_server>user>op_host",
-    "reverse": "user>op_host>enterprise>op_server>defender",
+    "least_critical_first": "user>op_host>enterprise>op_server>defender",
 }
-
-
-def parse_order(text: str) -> int:
-    """Index of an order given as text, name or number.
-
-    Args:
-        text: `op_server>enterprise>defender>op_host>user`, one of `NAMED_ORDERS`, or 0 to 119.
-
-    Raises:
-        ConfigError: it is no order; the message says why.
-
-    Example:
-        >>> parse_order("defender>enterprise>op_server>op_host>user")
-        0
-        >>> parse_order("reverse")
-        117
-    """
-    if text.isascii() and text.isdigit():
-        if int(text) >= NUM_ORDERS:
-            raise ConfigError(f"order {text}: must be between 0 and {NUM_ORDERS - 1}")
-        return int(text)
-    names = [name.strip() for name in NAMED_ORDERS.get(text, text).split(">")]
-    unknown = [name for name in names if name not in UNIT_TYPES]
-    if unknown:
-        raise ConfigError(
-            f"order {text!r}: {unknown[0]!r} is neither a unit type ({', '.join(UNIT_TYPES)}) "
-            f"nor a named order ({', '.join(NAMED_ORDERS)})"
-        )
-    if sorted(names) != sorted(UNIT_TYPES):
-        raise ConfigError(f"order {text!r}: must name each of {', '.join(UNIT_TYPES)} once")
-    return ORDERS.index(tuple(UNIT_TYPES.index(name) for name in names))
-
-
-def describe_order(index: int) -> str:
-    """Text form of an order.
-
-    Example:
-        >>> describe_order(0)
-        'defender>enterprise>op_server>op_host>user'
-    """
-    if not 0 <= index < NUM_ORDERS:
-        raise ConfigError(f"order {index}: must be between 0 and {NUM_ORDERS - 1}")
-    return ">".join(UNIT_TYPES[unit_type] for unit_type in ORDERS[index])
+_PUBLISHED_NAMES = {"reverse": "least_critical_first"}  # of critical_first, not of any order
 
 
 def _ranks() -> NDArray[np.int64]:
@@ -87,23 +47,83 @@ RANKS = _ranks()
 ENCODINGS = _encodings()
 # (120, 10): for a kernel; bit of the pair (a, b), a < b, is 1 if a comes before b.
 PRECEDENCE_BITS = np.array([[rank[a] < rank[b] for a, b in PAIRS] for rank in RANKS], dtype=np.int8)
+# (120, 120): Kendall distance of any two orders.
+KENDALL_DISTANCES = (PRECEDENCE_BITS[:, None] != PRECEDENCE_BITS[None]).sum(axis=2)
 
 
-def kendall_distance(first: int, second: int) -> int:
-    """Number of pairs of types that two orders rank differently, 0 to 10.
+@dataclass(frozen=True)
+class Order:
+    """One of the 120 orders.
+
+    Args:
+        index: 0 to 119.
+
+    Raises:
+        ConfigError: there is no such order.
 
     Example:
-        >>> kendall_distance(0, 119)
+        >>> order = Order.parse("op_server, enterprise, defender, op_host, user")
+        >>> order.index, str(order)
+        (54, 'op_server>enterprise>defender>op_host>user')
+        >>> Order.parse("critical_first").distance(Order.parse("u>op_h>e>op_s>d"))
         10
     """
-    return int(np.abs(PRECEDENCE_BITS[first] - PRECEDENCE_BITS[second]).sum())
+
+    index: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.index < NUM_ORDERS:
+            raise ConfigError(f"order {self.index}: must be between 0 and {NUM_ORDERS - 1}")
+
+    @classmethod
+    def parse(cls, text: str) -> "Order":
+        """Read an order.
+
+        Args:
+            text: the five unit types, first = repair first, with `>` or `,` between them, each
+                written out or as a beginning that no other has; or one of `NAMED_ORDERS`; or its
+                index.
+
+        Raises:
+            ConfigError: it is no order; the message says why.
+        """
+        if text.isascii() and text.isdigit():
+            return cls(int(text))
+        name = _PUBLISHED_NAMES.get(text, text)
+        words = [word.strip() for word in re.split("[>,]", NAMED_ORDERS.get(name, name))]
+        types = tuple(_unit_type(word, text) for word in words)
+        if sorted(types) != list(range(NUM_UNIT_TYPES)):
+            raise ConfigError(f"order {text!r}: must name each of {', '.join(UNIT_TYPES)} once")
+        return cls(ORDERS.index(types))
+
+    @property
+    def ranking(self) -> tuple[str, ...]:
+        """The unit types, first = repair first."""
+        return tuple(UNIT_TYPES[unit_type] for unit_type in ORDERS[self.index])
+
+    def __str__(self) -> str:
+        return ">".join(self.ranking)
+
+    def distance(self, other: "Order") -> int:
+        """Kendall distance: the number of pairs of types ranked differently, 0 to 10."""
+        return int(KENDALL_DISTANCES[self.index, other.index])
+
+    def backwards(self) -> "Order":
+        """The order read from its end."""
+        return Order(ORDERS.index(ORDERS[self.index][::-1]))
 
 
-def spearman_distance(first: int, second: int) -> int:
-    """Sum of squared differences of the places of each type, 0 to 40.
-
-    Example:
-        >>> spearman_distance(0, 119)
-        40
-    """
-    return int(((RANKS[first] - RANKS[second]) ** 2).sum())
+def _unit_type(word: str, text: str) -> int:
+    """Index of the one unit type that begins with a word."""
+    if word in UNIT_TYPES:
+        return UNIT_TYPES.index(word)
+    found = [index for index, name in enumerate(UNIT_TYPES) if word and name.startswith(word)]
+    if len(found) > 1:
+        names = ", ".join(UNIT_TYPES[index] for index in found)
+        raise ConfigError(f"order {text!r}: {word!r} may be any of {names}")
+    if not found:
+        raise ConfigError(
+            f"order {text!r}: {word!r} is neither a unit type ({', '.join(UNIT_TYPES)}) "
+            f"nor a named order ({', '.join(NAMED_ORDERS)})"
+        )
+    return found[0]

@@ -81,8 +81,12 @@ class RunFolder:
         return cls.open(path, kind=kind)
 
     @classmethod
-    def open(cls, path: Path, *, kind: str) -> "RunFolder":
+    def open(cls, path: Path, *, kind: str | None = None) -> "RunFolder":
         """Find a run in order to resume or read it.
+
+        Args:
+            path: the folder.
+            kind: that the run must be of, if that matters.
 
         Raises:
             CheckpointError: the folder is no run, or one of another kind or format version.
@@ -91,12 +95,13 @@ class RunFolder:
         if not is_run(path):
             raise CheckpointError(f"{path}: not a run: there is no {_MARK} in it")
         mark = _read_mark(path / _MARK)
-        if mark["kind"] != kind:
-            raise CheckpointError(f"{path}: a run of kind {mark['kind']!r}: must be {kind!r}")
+        found = str(mark["kind"])
+        if kind not in (None, found):
+            raise CheckpointError(f"{path}: a run of kind {found!r}: must be {kind!r}")
         sums = mark.get("sha256", {})
         config = _read_object(path / _CONFIG, sums.get(_CONFIG))
-        seal = _digest(f"{kind}:{sums[_CONFIG]}".encode()) if sums else None
-        return cls(path, kind, config, seal)
+        seal = _digest(f"{found}:{sums[_CONFIG]}".encode()) if sums else None
+        return cls(path, found, config, seal)
 
     def parse_config(self, model: type[Model], *, without: str) -> Model:
         """The config as the model that it was made from.

@@ -1,9 +1,10 @@
 """Training in a run folder: what learns in updates is kept, mirrored, killed and resumed alike."""
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
@@ -28,6 +29,8 @@ OnUpdate = Callable[[Record], None]
 class Trainable(Protocol):
     """What learns in updates."""
 
+    checkpoint_every: int  # updates between checkpoints
+
     @property
     def updates(self) -> int:
         """Updates so far; the journal has a record of each."""
@@ -48,6 +51,9 @@ class Trainable(Protocol):
     def restore(self, arrays: dict[str, NDArray[Any]], data: Record) -> None:
         """Go on from a checkpoint."""
 
+    def close(self) -> None:
+        """Let go of what it works with."""
+
 
 @dataclass(frozen=True)
 class Mirrors:
@@ -56,6 +62,84 @@ class Mirrors:
     columns: Mapping[str, str]  # name -> dotted key in a record
     tags: Mapping[str, str]  # the same
     step_key: str
+
+
+Trainer = TypeVar("Trainer", bound=Trainable)
+
+
+@dataclass(frozen=True)
+class RunKind(Generic[Trainer]):
+    """How runs of one kind are begun, resumed and mirrored."""
+
+    name: str  # what the run folder says it is
+    make: Callable[[RunFolder, Report], Trainer]  # the trainer of a run at its very beginning
+    mirrors: Callable[[Trainer], Mirrors]
+    may_begin: Callable[[RunFolder], bool] = lambda _: True  # again, without any checkpoint
+
+    def begin(
+        self,
+        trainer: Trainer,
+        path: Path,
+        settings: Mapping[str, Any],
+        *,
+        on_update: OnUpdate,
+        report: Report,
+    ) -> Trainer:
+        """Train in a new folder until the run has ended.
+
+        Args:
+            trainer: at the beginning.
+            path: the run folder, new or empty.
+            settings: all that `make` needs to make this trainer again, as plain data.
+            on_update: called with the record of every update.
+            report: told what a user should know.
+
+        Raises:
+            CheckpointError: the folder cannot be used.
+            NumericsError: a number is not finite; the last checkpoint is good.
+        """
+        folder = RunFolder.create(path, settings, self.name)
+        with folder.lock():
+            return self._train(trainer, folder, [], on_update, report)
+
+    def resume(self, path: Path, *, on_update: OnUpdate, report: Report) -> Trainer:
+        """Go on with a run that was stopped or killed; it ends in the same bits as without that.
+
+        Raises:
+            CheckpointError: the folder holds no such run, or another process writes it.
+        """
+        folder = RunFolder.open(path, kind=self.name)
+        with folder.lock():
+            trainer, records = self.reopen(folder, report)
+            return self._train(trainer, folder, records, on_update, report)
+
+    def reopen(self, folder: RunFolder, report: Report) -> tuple[Trainer, list[Record]]:
+        """The trainer at its last good checkpoint, and the journal cut back to there.
+
+        Args:
+            folder: of such a run; its lock must be held.
+            report: told what a user should know.
+
+        Raises:
+            CheckpointError: there is nothing to go on from.
+        """
+        trainer = self.make(folder, report)
+        return trainer, recover(trainer, folder, report, may_begin=self.may_begin(folder))
+
+    def _train(
+        self,
+        trainer: Trainer,
+        folder: RunFolder,
+        records: list[Record],
+        on_update: OnUpdate,
+        report: Report,
+    ) -> Trainer:
+        mirrors = self.mirrors(trainer)
+        with closing(trainer):
+            train_to_end(
+                trainer, folder, records, mirrors=mirrors, on_update=on_update, report=report
+            )
+        return trainer
 
 
 def save(trainer: Trainable, folder: RunFolder, journal: Journal) -> None:
@@ -151,7 +235,6 @@ def train_to_end(
     records: list[Record],
     *,
     mirrors: Mirrors,
-    checkpoint_every: int,
     on_update: OnUpdate,
     report: Report,
 ) -> None:
@@ -162,7 +245,6 @@ def train_to_end(
         folder: its run; the lock must be held.
         records: of the updates so far.
         mirrors: what to mirror.
-        checkpoint_every: updates between checkpoints.
         on_update: called with the record of every update.
         report: told what a user should know.
     """
@@ -173,11 +255,19 @@ def train_to_end(
     with folder.journal(report) as journal, csv, board:
         if not records:
             save(trainer, folder, journal)
-        while not trainer.is_done:
-            record = trainer.step()
+
+        def keep(record: Record) -> None:
             journal.append(record)
             csv.append(record)
             board.append(record)
             on_update(record)
-            if trainer.updates % checkpoint_every == 0 or trainer.is_done:
+            if trainer.updates % trainer.checkpoint_every == 0 or trainer.is_done:
                 save(trainer, folder, journal)
+
+        run_updates(trainer, keep)
+
+
+def run_updates(trainer: Trainable, keep: OnUpdate) -> None:
+    """Update until the run has ended; each record is kept before the next update begins."""
+    while not trainer.is_done:
+        keep(trainer.step())

@@ -17,102 +17,92 @@ subtracted. (A negative return times the chance would favour orders that fail.)
 
 import math
 from collections.abc import Collection, Sequence
-from typing import get_args
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr  # type: ignore[import-untyped]
 
-from standing_orders.config import BetaSchedule, Strategy
+from standing_orders.config import BetaSchedule, SearchConfig
 from standing_orders.errors import ConfigError
-from standing_orders.rules.orders import NUM_ORDERS, PRECEDENCE_BITS
-from standing_orders.search.surrogate import Belief, check_order
-
-STRATEGIES: tuple[str, ...] = get_args(Strategy)
-BETA_SCHEDULES: tuple[str, ...] = get_args(BetaSchedule)
-
-# (120, 120): Kendall distance of any two orders.
-KENDALL_DISTANCES = (PRECEDENCE_BITS[:, None] != PRECEDENCE_BITS[None]).sum(axis=2)
+from standing_orders.rules.orders import KENDALL_DISTANCES, NUM_ORDERS
+from standing_orders.search.surrogate import Belief
 
 
-def choose(
-    strategy: Strategy,
-    belief: Belief,
-    *,
-    pass_chance: NDArray[np.float64],  # (120,)
-    visited: Sequence[int],
-    pending: Collection[int],
-    rng: np.random.Generator,
-    just_failed: Collection[int] = (),
-    may_continue: bool = False,
-    max_visits: int | None = 1,
-    found: Collection[int] | None = None,
-    beta: float = 2.0,
-    schedule: BetaSchedule = "log",
-    num_spread: int = 6,
-) -> int:
+@dataclass(frozen=True)
+class Situation:
+    """What an order is chosen from."""
+
+    belief: Belief  # of the surrogate, without the pending evaluations
+    pass_chance: NDArray[np.float64]  # (120,): chance of each order to pass the gate
+    visited: Sequence[int] = ()  # the order of each finished evaluation; repeats count
+    pending: Collection[int] = ()  # orders that are being evaluated
+    just_failed: Collection[int] = ()  # orders of the last round that failed the gate
+    found: Collection[int] | None = None  # could be named the best, for ei; all visited if None
+
+    @property
+    def seen(self) -> set[int]:
+        """Orders visited or about to be."""
+        return {*self.visited, *self.pending}
+
+
+@dataclass(frozen=True)
+class Pick:
+    """An order, and the score that decided."""
+
+    order: int
+    score: float | None  # the highest of all orders that could be picked; None: there was none
+    decided_by: str  # a strategy, or `spread`: the distance to the nearest order seen
+
+
+def choose(config: SearchConfig, known: Situation, rng: np.random.Generator) -> Pick:
     """Choose the order to evaluate next; never one that is pending.
 
-    The strategies that ask the model (ucb, thompson, ei) first pick `num_spread` orders far from
+    The strategies that ask the model (ucb, thompson, ei) first pick `config.spread` orders far from
     each other, then take pending evaluations as if they came out as expected, so that several
     calls, each with the earlier answers as pending, choose orders to evaluate at once.
 
-    Args:
-        strategy: one of `STRATEGIES`.
-        belief: of the surrogate, without the pending evaluations.
-        pass_chance: chance of each order to pass the gate, 0 to 1.
-        visited: the order of each finished evaluation; repeats count.
-        pending: orders that are being evaluated.
-        rng: where ties, draws and random choices come from; the same state gives the same order.
-        just_failed: orders of the last round that failed the gate. None of them is picked, unless
-            `may_continue`, or nothing else is left.
-        may_continue: may an order that has just failed be picked again, to train it further.
-        max_visits: an order visited this often is not picked again while others are left; None:
-            no limit. A new order tells more than a second look at one whose neighbours are known.
-            An order that may be continued is not subject to it.
-        found: orders that could be named the best, for ei; all visited if left out.
-        beta: of ucb, standard deviations of optimism, at least 0.
-        schedule: `log`: beta * sqrt(log(1 + t)) at the t-th choice, t from 1; or `constant`, with
-            which fitted, hence too certain, beliefs can hold the search on a plateau.
-        num_spread: number of first picks.
+    An order that has just failed is not picked, unless `config.continue_failed` or nothing else is
+    left. One visited `config.max_visits` times is not picked again while others are left: a new
+    order tells more than a second look at one whose neighbours are known.
 
-    Returns:
-        Index of an order, 0 to 119.
+    Args:
+        config: strategy and its settings.
+        known: what it is chosen from.
+        rng: where ties, draws and random choices come from; the same state gives the same order.
 
     Raises:
-        ConfigError: an argument is not acceptable, or all orders are pending.
+        ConfigError: all orders are pending.
     """
-    _check_choice("strategy", strategy, STRATEGIES)
-    _check_chances(pass_chance)
-    width = beta_at(len(visited) + len(pending) + 1, beta=beta, schedule=schedule)
-    if num_spread < 0:
-        raise ConfigError(f"num_spread = {num_spread}: must be at least 0")
-    if max_visits is not None and max_visits < 1:
-        raise ConfigError(f"max_visits = {max_visits}: must be at least 1")
-    for order in (*visited, *pending, *just_failed, *(found or ())):
-        check_order(order)
-    visits = np.bincount(np.array(visited, dtype=np.int64), minlength=NUM_ORDERS)
-    allowed = _allowed(pending, () if may_continue else just_failed)
+    visits = np.bincount(np.array(known.visited, dtype=np.int64), minlength=NUM_ORDERS)
+    allowed = _allowed(known.pending, () if config.continue_failed else known.just_failed)
+    strategy = config.acquisition
     if strategy in ("random", "sweep"):
         allowed &= visits == visits[allowed].min()
-        return int(np.argmax(allowed)) if strategy == "sweep" else _pick(allowed, rng)
-    if max_visits is not None:
-        is_fresh = allowed & (visits < max_visits)
-        if may_continue:
-            is_fresh[sorted(set(just_failed) - set(pending))] = True
-        allowed = is_fresh if is_fresh.any() else allowed
-    seen = {*visited, *pending}
-    if len(seen) < num_spread:
-        return _best(spread_score(seen), allowed, rng)
-    belief = belief.pretend(pending)
-    if strategy == "ei":
-        best = belief.mean[sorted({*(visited if found is None else found), *pending})]
-        score = expected_improvement(belief, float(best.max(initial=-np.inf)))
-        return _best(score * pass_chance, allowed, rng)
-    if strategy == "thompson":
+        order = int(np.argmax(allowed)) if strategy == "sweep" else _draw(allowed, rng)
+        return Pick(order, None, strategy)
+    allowed = _fresh(config, known, visits, allowed)
+    if len(known.seen) < config.spread:
+        return _best(spread_score(known.seen), allowed, rng, "spread")
+    return _best(_score(config, known, rng), allowed, rng, strategy)
+
+
+def _score(
+    config: SearchConfig, known: Situation, rng: np.random.Generator
+) -> NDArray[np.float64]:  # (120,)
+    """Score of each order by the strategy; see the table of this module."""
+    belief = known.belief.condition_on(known.pending)
+    if config.acquisition == "ei":
+        found = known.visited if known.found is None else known.found
+        best = belief.mean[sorted({*found, *known.pending})]
+        improvement = expected_improvement(belief, float(best.max(initial=-np.inf)))
+        return np.asarray(improvement * known.pass_chance)
+    if config.acquisition == "thompson":
         draw = belief.sample(rng)[0]
-        return _best((draw - draw.min()) * pass_chance, allowed, rng)
-    return _best(optimistic_score(belief, pass_chance, width), allowed, rng)
+        return np.asarray((draw - draw.min()) * known.pass_chance)
+    t = len(known.visited) + len(known.pending) + 1
+    width = beta_at(t, beta=config.beta, schedule=config.schedule)
+    return optimistic_score(belief, known.pass_chance, width)
 
 
 def optimistic_score(
@@ -149,16 +139,12 @@ def spread_score(seen: Collection[int]) -> NDArray[np.float64]:  # (120,)
 def beta_at(t: int, *, beta: float = 2.0, schedule: BetaSchedule = "log") -> float:
     """Width of the confidence band at the t-th choice, t from 1.
 
-    Raises:
-        ConfigError: beta or the schedule is not acceptable.
+    With a constant one, fitted, hence too certain, beliefs can hold the search on a plateau.
 
     Example:
         >>> beta_at(1, schedule="constant"), round(beta_at(40), 2)
         (2.0, 3.85)
     """
-    _check_choice("schedule", schedule, BETA_SCHEDULES)
-    if not (math.isfinite(beta) and beta >= 0):
-        raise ConfigError(f"beta = {beta}: must be finite and at least 0")
     return beta * math.sqrt(math.log(1 + t)) if schedule == "log" else beta
 
 
@@ -172,21 +158,30 @@ def _allowed(pending: Collection[int], just_failed: Collection[int]) -> NDArray[
     return others if others.any() else allowed
 
 
-def _best(score: NDArray[np.float64], allowed: NDArray[np.bool_], rng: np.random.Generator) -> int:
-    return _pick(allowed & (score == score[allowed].max()), rng)
+def _fresh(
+    config: SearchConfig,
+    known: Situation,
+    visits: NDArray[np.int64],  # (120,)
+    allowed: NDArray[np.bool_],  # (120,)
+) -> NDArray[np.bool_]:  # (120,)
+    """Those of the allowed orders that may be visited once more; all if there is none."""
+    if config.max_visits is None:
+        return allowed
+    is_fresh = allowed & (visits < config.max_visits)
+    if config.continue_failed:
+        is_fresh[sorted(set(known.just_failed) - set(known.pending))] = True
+    return is_fresh if is_fresh.any() else allowed
 
 
-def _pick(candidates: NDArray[np.bool_], rng: np.random.Generator) -> int:
+def _best(
+    score: NDArray[np.float64],  # (120,)
+    allowed: NDArray[np.bool_],  # (120,)
+    rng: np.random.Generator,
+    decided_by: str,
+) -> Pick:
+    highest = score[allowed].max()
+    return Pick(_draw(allowed & (score == highest), rng), float(highest), decided_by)
+
+
+def _draw(candidates: NDArray[np.bool_], rng: np.random.Generator) -> int:
     return int(rng.choice(np.flatnonzero(candidates)))
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ConfigError(f"{name} {value!r}: must be one of {', '.join(choices)}")
-
-
-def _check_chances(chances: NDArray[np.float64]) -> None:
-    if chances.shape != (NUM_ORDERS,):
-        raise ConfigError(f"pass_chance of shape {chances.shape}: must be ({NUM_ORDERS},)")
-    if not ((chances >= 0) & (chances <= 1)).all():
-        raise ConfigError(f"pass_chance from {chances.min()} to {chances.max()}: must be in 0 to 1")

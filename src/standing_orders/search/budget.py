@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 from standing_orders.config import SearchConfig
 from standing_orders.errors import ConfigError
+from standing_orders.rules.orders import NUM_ORDERS
 
 _MIN_MEASURED = 2  # episodes that have a standard error
 _FINAL_SHARE = 10  # at most a tenth of what the orders get is kept for the last score
+_PRIOR_SHARE = 3  # at most a third of what the base policy leaves is spent on the prior
 
 
 @dataclass(frozen=True)
@@ -22,15 +24,25 @@ class Allowance:
         return self.training + self.evaluation
 
 
+def for_prior(config: SearchConfig, *, is_base_given: bool) -> int:
+    """Episodes of each order that the base policy is asked about; 0: it is not asked."""
+    if not config.has_prior:
+        return 0
+    left = config.budget - (0 if is_base_given else config.base.episodes)
+    each = min(config.prior_episodes, left // (_PRIOR_SHARE * NUM_ORDERS))
+    return each if each >= _MIN_MEASURED else 0
+
+
 def for_orders(config: SearchConfig, *, is_base_given: bool) -> int:
-    """Episodes that are left when the base policy has been trained.
+    """Episodes that are left when the base policy has been trained and asked.
 
     Raises:
         ConfigError: nothing is left.
     """
+    asked = NUM_ORDERS * for_prior(config, is_base_given=is_base_given)
     if config.start != "base" or is_base_given:
-        return config.budget
-    left = config.budget - config.base.episodes
+        return config.budget - asked
+    left = config.budget - config.base.episodes - asked
     if left <= 0:
         raise ConfigError(
             f"budget = {config.budget}: must be greater than base.episodes = {config.base.episodes}"

@@ -3,13 +3,11 @@
 The result of a visit depends on its task alone, so both engines give the same ones.
 """
 
-import os
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any, Protocol
 
+from standing_orders.collect.cluster import open_cluster
 from standing_orders.errors import ConfigError, StandingOrdersError, WorkerError
 from standing_orders.learn.trainer import Trainer
 from standing_orders.search.store import PolicyStore
@@ -17,10 +15,6 @@ from standing_orders.search.visit import VisitResult, VisitTask, play_visit
 
 OnUpdate = Callable[[dict[str, Any]], None]
 Job = tuple[str, VisitTask]  # name of the policy, what to do with it
-# Nothing is sent anywhere, and only the loopback interface is listened on.
-_ON_THIS_MACHINE = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-_LOOPBACK = ("127.", "localhost")
-_CONNECT_SECONDS = 5.0
 _RETRIES = 5  # of a visit whose worker or machine is lost
 
 
@@ -116,40 +110,5 @@ def open_engine(name: str, address: str | None, num_workers: int) -> Iterator[En
             raise ConfigError(f"address = {address!r}: only engine = 'ray' has one")
         yield LocalEngine()
         return
-    if address is None or address.startswith(_LOOPBACK):  # read by Ray as it is imported
-        os.environ.update(_ON_THIS_MACHINE)
-    if address is not None:
-        _check_reachable(address)
-    try:
-        ray = import_module("ray")
-    except ImportError as err:
-        raise ConfigError("engine = 'ray': Ray is not installed: pip install ray") from err
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-    if address is None:
-        options |= {"address": "local", "num_cpus": num_workers, "include_dashboard": False}
-    else:
-        options |= {"address": address}
-    try:
-        ray.init(**options)
-    except (ConnectionError, ValueError, RuntimeError) as err:
-        raise WorkerError(f"Ray cluster {address or 'on this machine'}: {err}") from err
-    try:
+    with open_cluster(address, num_workers) as ray:
         yield RayEngine(ray)
-    finally:
-        ray.shutdown()
-
-
-def _check_reachable(address: str) -> None:
-    """Ray itself would wait for minutes.
-
-    Raises:
-        ConfigError: it is no address.
-        WorkerError: nobody answers there.
-    """
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not host or not port.isdecimal():
-        raise ConfigError(f"address = {address!r}: must be HOST:PORT")
-    try:
-        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
-    except (OSError, OverflowError) as err:
-        raise WorkerError(f"Ray cluster {address}: nobody answers there: {err}") from err

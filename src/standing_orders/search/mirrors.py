@@ -7,14 +7,16 @@ from standing_orders.learn.run import CSV_COLUMNS, TENSORBOARD_TAGS
 from standing_orders.runs.folder import RunFolder
 from standing_orders.runs.loop import CSV_NAME
 from standing_orders.runs.sinks import CsvSink, TensorBoardSink, write_csv
-from standing_orders.search.state import Record, SearchState
+from standing_orders.search.records import Base, Record, Result
+from standing_orders.search.state import SearchState
 from standing_orders.search.store import PolicyStore
 
+Row = dict[str, Any]
 SAMPLING_LOG, LEADERBOARD = "gp_sampling_log.csv", "leaderboard.csv"
 SAMPLING_COLUMNS = {
     "Iteration": "iteration",
     "Workflow": "order",
-    "UCB_Score": "ucb",
+    "UCB_Score": "score",
     "Reward": "reward",
     "Final_Compliance": "compliance.strict",
     "Episodes_Trained": "episodes.training",
@@ -30,6 +32,8 @@ SAMPLING_COLUMNS = {
     "Gate_Episodes": "episodes.gate",
     "Evaluation_Episodes": "episodes.evaluation",
     "Total_Episodes": "total_episodes",
+    "Decided_By": "decided_by",
+    "Verdict": "verdict",
 }
 LEADERBOARD_COLUMNS = {
     "Rank": "rank",
@@ -52,28 +56,15 @@ LEADERBOARD_COLUMNS = {
 SEARCH_TAGS = {
     "search/reward": "reward",
     "search/compliance": "compliance.strict",
-    "search/ucb_score": "ucb",
+    "search/score": "score",
     "search/chance_to_pass": "chance",
 }
 _UPDATE_COLUMNS = {"Iteration": "iteration", **CSV_COLUMNS}
 _UPDATE_COLUMNS["Total_Episodes_Sampled"] = "search_episodes"
 
 
-def leaderboard(state: SearchState) -> list[Record]:
-    """Every order visited, best first, with what the surrogate believes of it."""
-    belief = state.belief
-    rows = []
-    for rank, record in enumerate(state.ranking(), start=1):
-        order = record["order_id"]
-        visits = [one for one in state.results if one["order_id"] == order]
-        trained = sum(one["episodes"]["training"] for one in visits)
-        posterior = {"mean": float(belief.mean[order]), "std": float(belief.std[order])}
-        rows.append({**record, "rank": rank, "posterior": posterior, "trained": trained})
-    return rows
-
-
-def _with_step(record: Record) -> Record:
-    return record | {"search_episodes": record["total_episodes"]}
+def _with_step(result: Result) -> Row:
+    return result.to_json() | {"search_episodes": result.total_episodes}
 
 
 class Mirrors:
@@ -97,7 +88,7 @@ class Mirrors:
         self._leaderboard = folder.resolve(LEADERBOARD)
         updates = [row for record in state.records for row in self._updates(record)]
         self._sampling = CsvSink.rebuild(
-            folder.resolve(SAMPLING_LOG), SAMPLING_COLUMNS, state.results
+            folder.resolve(SAMPLING_LOG), SAMPLING_COLUMNS, [one.to_json() for one in state.results]
         )
         self._training = CsvSink.rebuild(folder.resolve(CSV_NAME), _UPDATE_COLUMNS, updates)
         self._board = TensorBoardSink.rebuild(
@@ -112,31 +103,37 @@ class Mirrors:
         for row in self._updates(record):
             self._training.append(row)
             self._board.append(row)
-        if record["event"] == "result":
-            self._sampling.append(record)
+        if isinstance(record, Result):
+            self._sampling.append(record.to_json())
             self._board.append(_with_step(record))
             self._rank(state)
 
     def _rank(self, state: SearchState) -> None:
-        write_csv(self._leaderboard, leaderboard(state), LEADERBOARD_COLUMNS)
+        rows = [standing.to_json() for standing in state.leaderboard()]
+        write_csv(self._leaderboard, rows, LEADERBOARD_COLUMNS)
 
-    def _updates(self, record: Record) -> Iterator[dict[str, Any]]:
+    def _updates(self, record: Record) -> Iterator[Row]:
         """Updates that belong to a record, with the episodes of the whole search."""
-        if record["event"] not in ("base", "result"):
-            return
-        before = record["total_episodes"] - sum(record["episodes"].values())
-        if record["event"] == "base":
-            updates = self._store.base_records()
+        if isinstance(record, Base):
+            updates, before, iteration = (
+                self._store.base_records(),
+                0,
+                0,
+            )
+        elif isinstance(record, Result):
+            updates = self._store.records(record.policy, *record.updates)
+            before = record.total_episodes - sum(record.episodes.values())
+            iteration = record.iteration
         else:
-            updates = self._store.records(record["policy"], *record["updates"])
+            return
         if not updates:
             return
-        gate_before = updates[-1]["gate_episodes"] - record["episodes"].get("gate", 0)
+        gate_before = updates[-1]["gate_episodes"] - record.episodes.get("gate", 0)
         played = 0
         for update in updates:
             played += update["episodes"]
             yield update | {
-                "iteration": record.get("iteration", 0),
+                "iteration": iteration,
                 "search_episodes": before + played + update["gate_episodes"] - gate_before,
             }
 

@@ -7,24 +7,40 @@ stopped or killed goes on from there, and ends in the same bits as without that.
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from standing_orders.config import SearchConfig
 from standing_orders.errors import CheckpointError, ConfigError
+from standing_orders.evaluate.measure import fresh_seeds
+from standing_orders.learn.build import ask_network, measure_network
 from standing_orders.learn.run import load_network, start_from
 from standing_orders.learn.trainer import Trainer
+from standing_orders.rules.orders import NUM_ORDERS, Order
 from standing_orders.runs.folder import RunFolder
 from standing_orders.search import budget
+from standing_orders.search.acquisition import choose
 from standing_orders.search.engines import Engine, LocalEngine
 from standing_orders.search.mirrors import Mirrors
-from standing_orders.search.state import Record, SearchState
+from standing_orders.search.records import (
+    Base,
+    Choice,
+    Final,
+    Prior,
+    Record,
+    Result,
+    Round,
+    read_record,
+)
+from standing_orders.search.state import SearchState
 from standing_orders.search.store import PolicyStore, order_config
-from standing_orders.search.visit import VisitResult, measure
 from standing_orders.seeding import child_seed
 
 KIND = "search"
 Report = Callable[[str], None]
 # Told the state, and the record of an update while a visit runs.
-Watch = Callable[[SearchState, Record | None], None]
+Watch = Callable[[SearchState, dict[str, Any] | None], None]
 
 
 def search(
@@ -57,7 +73,7 @@ def search(
         raise ConfigError(f"start = {config.start!r}: a base policy is of no use then")
     budget.for_orders(config, is_base_given=base is not None)
     # Tried out before anything is written: a base with other inputs or layers is of no use.
-    given = None if base is None else start_from(Trainer(order_config(config, 0)), base)
+    given = None if base is None else start_from(Trainer(order_config(config, Order(0))), base)
     folder = RunFolder.create(path, config.model_dump(mode="json") | {"base_run": given}, KIND)
     with folder.lock():
         if base is not None:
@@ -119,11 +135,13 @@ class _Search:
         with ExitStack() as stack:
             self._journal = stack.enter_context(self._folder.journal(self._report))
             self._journal.check_head()
-            self._state = SearchState(self._config, tuple(self._journal.read()))
+            records = tuple(read_record(data) for data in self._journal.read())
+            self._state = SearchState(self._config, records)
             mirrors = Mirrors(self._folder, self._store, self._state, self._report)
             self._mirrors = stack.enter_context(closing(mirrors))
             self._watch(self._state, None)
             self._train_base()
+            self._ask_base()
             while self._state.final is None:
                 if not self._state.pending and not self._choose_round():
                     self._finish()
@@ -132,26 +150,42 @@ class _Search:
         return self._state
 
     def _record(self, record: Record) -> None:
-        self._journal.append(record)
+        self._journal.append(record.to_json())
         self._journal.note_head()
         self._state = self._state.having(record)
         self._mirrors.append(self._state, record)
         self._watch(self._state, None)
 
-    def _update(self, record: Record) -> None:
+    def _update(self, record: dict[str, Any]) -> None:
         self._watch(self._state, record)
 
     def _train_base(self) -> None:
-        if self._config.start != "base" or self._is_base_given or self._state.of("base"):
+        if self._config.start != "base" or self._is_base_given or self._state.has_base:
             return
-        episodes = self._store.train_base(self._update)
-        self._record({"event": "base", "episodes": {"base": episodes}, "total_episodes": episodes})
+        self._record(Base(self._store.train_base(self._update)))
+
+    def _ask_base(self) -> None:
+        """See what the base policy earns with each order: the same attacks for all."""
+        each = budget.for_prior(self._config, is_base_given=self._is_base_given)
+        if not each or self._state.prior is not None:
+            return
+        network, config = load_network(self._store.base_path)
+        seeds = fresh_seeds(child_seed(self._config.seed, "prior"), each)
+        asked = [ask_network(network, config, order, seeds) for order in range(NUM_ORDERS)]
+        returns, errors = zip(*asked, strict=True)
+        played = NUM_ORDERS * each
+        self._record(Prior(returns, errors, played, self._state.used + played))
 
     def _choose_round(self) -> bool:
-        """Choose the orders to visit together; False if too few episodes are left for any."""
+        """Choose the orders to visit together; False if no visit is worth it or affordable."""
+        if self._state.is_settled:
+            self._report(
+                "no order that is left is likely to be better: the search ends before its budget"
+            )
+            return False
         reserve = budget.final_reserve(self._config, is_base_given=self._is_base_given)
         free = self._config.budget - self._state.used - reserve
-        choices: list[Record] = []
+        choices: list[Choice] = []
         for _ in range(self._config.parallel):
             is_first = not self._state.results and not choices
             allowance = budget.next_allowance(self._config, free, is_first=is_first)
@@ -160,114 +194,91 @@ class _Search:
             choices.append(self._choose(choices, allowance))
             free -= allowance.total
         if choices:
-            self._record({"event": "round", "choices": choices})
+            self._record(Round(tuple(choices)))
         return bool(choices)
 
-    def _choose(self, earlier: list[Record], allowance: budget.Allowance) -> Record:
+    def _choose(self, earlier: list[Choice], allowance: budget.Allowance) -> Choice:
         """The next order; `earlier` are those chosen in this round."""
-        state = self._state
+        state, config = self._state, self._config
         iteration = len(state.results) + len(earlier) + 1
-        chosen = state.choose(iteration, [choice["order_id"] for choice in earlier])
-        order = chosen["order_id"]
-        visit = sum(record["order_id"] == order for record in state.results) + 1
-        is_anew = self._config.start == "scratch" and visit > 1
-        policy = f"{order:03d}-{visit}" if is_anew else f"{order:03d}"
+        known = state.situation([choice.order.index for choice in earlier])
+        rng = np.random.default_rng(child_seed(config.seed, "choice", iteration))
+        pick = choose(config, known, rng)
+        order = Order(pick.order)
+        believed = known.belief.condition_on(known.pending)
+        visit = len(state.visits_of(order)) + 1
+        is_anew = config.start == "scratch" and visit > 1
+        policy = f"{order.index:03d}-{visit}" if is_anew else f"{order.index:03d}"
+        start, start_policy = self._start(order, visit)
         before = self._store.counters(policy)
-        return {
-            "iteration": iteration,
-            "round": earlier[0]["iteration"] if earlier else iteration,
-            **chosen,
-            "visit": visit,
-            "policy": policy,
-            **self._start(order, visit),
-            "before": before,
-            "limit": before["episodes"] + before["gate_episodes"] + allowance.training,
-            "evaluation_episodes": allowance.evaluation,
-        }
+        return Choice(
+            iteration=iteration,
+            round=earlier[0].iteration if earlier else iteration,
+            order=order,
+            score=pick.score,
+            decided_by=pick.decided_by,
+            mean=float(believed.mean[order.index]),
+            std=float(believed.std[order.index]),
+            chance=float(known.pass_chance[order.index]),
+            visit=visit,
+            policy=policy,
+            start=start,
+            start_policy=start_policy,
+            before=before,
+            limit=before.played + allowance.training,
+            evaluation_episodes=allowance.evaluation,
+        )
 
-    def _start(self, order: int, visit: int) -> Record:
+    def _start(self, order: Order, visit: int) -> tuple[str, str | None]:
         """Where the policy begins: the kind, and for `nearest` the other order's policy."""
         kind, nearest = self._config.start, self._state.nearest(order)
         if visit > 1 and kind != "scratch":
-            return {"start": "own", "start_policy": None}
+            return "own", None
         if kind == "nearest" and nearest is not None:
-            return {"start": f"nearest: {nearest['order']}", "start_policy": nearest["policy"]}
-        return {"start": "base" if kind == "base" else "scratch", "start_policy": None}
+            return f"nearest: {nearest.order}", nearest.policy
+        return "base" if kind == "base" else "scratch", None
 
     def _run_pending(self) -> None:
         choices = self._state.pending
         for choice in choices:  # all of them before any is trained: one may start from another
-            attempt = choice["visit"] if self._config.start == "scratch" else 1
-            start = self._start_path(choice)
-            self._store.begin(choice["policy"], choice["order_id"], start, attempt=attempt)
+            attempt = choice.visit if self._config.start == "scratch" else 1
+            self._store.begin(
+                choice.policy, choice.order, self._start_path(choice), attempt=attempt
+            )
         jobs = [
-            (choice["policy"], self._store.task(choice, self._evaluation_seed(choice)))
+            (choice.policy, self._store.task(choice, self._evaluation_seed(choice)))
             for choice in choices
         ]
         results = self._engine.run(jobs, self._store, self._update)
         for choice, result in zip(choices, results, strict=True):
-            self._record(_result_record(choice, result, self._state.used))
+            used = self._state.used
+            self._record(Result.of(choice, result.measured, result.progress, used=used))
 
-    def _evaluation_seed(self, choice: Record) -> int:
+    def _evaluation_seed(self, choice: Choice) -> int:
         """First visits all meet the same attacks, which makes orders easier to compare."""
-        return child_seed(self._config.seed, "evaluation", choice["visit"])
+        return child_seed(self._config.seed, "evaluation", choice.visit)
 
-    def _start_path(self, choice: Record) -> Path | None:
-        if choice["start"] == "base":
+    def _start_path(self, choice: Choice) -> Path | None:
+        if choice.start == "base":
             return self._store.base_path
-        return None if choice["start_policy"] is None else self._store.path(choice["start_policy"])
+        return None if choice.start_policy is None else self._store.path(choice.start_policy)
 
     def _finish(self) -> None:
         """Score the best policy on fresh episodes, and export it."""
         best = self._state.ranking()[0]
-        path = self._store.export_best(best["policy"])
+        path = self._store.export_best(best.policy)
         num_episodes = self._config.budget - self._state.used
+        if self._state.is_settled:
+            reserve = budget.final_reserve(self._config, is_base_given=self._is_base_given)
+            num_episodes = min(num_episodes, reserve)
         measured = None
         if num_episodes > 0:
-            measured = measure(
-                load_network(path)[0],
-                order_config(self._config, best["order_id"]),
-                num_episodes=num_episodes,
-                seed=child_seed(self._config.seed, "final"),
-            )
-        names = ("order_id", "order", "policy", "start", "passed")
+            seeds = fresh_seeds(child_seed(self._config.seed, "final"), num_episodes)
+            config = order_config(self._config, best.order)
+            measured = measure_network(load_network(path)[0], config, seeds)
         self._record(
-            {
-                "event": "final",
-                **{name: best[name] for name in names},
-                "episodes": {"final": num_episodes},
-                "measured": measured,
-                "total_episodes": self._state.used + num_episodes,
-            }
-        )
-
-
-def _result_record(choice: Record, result: VisitResult, used: int) -> Record:
-    measured, before, after = result.measured or {}, choice["before"], result.progress
-    passed = bool(measured.get("passed", False))
-    episodes = {
-        "training": after["episodes"] - before["episodes"],
-        "gate": after["gate_episodes"] - before["gate_episodes"],
-        "evaluation": choice["evaluation_episodes"],
-    }
-    names = (
-        "iteration", "round", "order_id", "order", "visit", "policy", "start",
-        "ucb", "mean", "std", "chance",
-    )  # fmt: skip
-    return {
-        "event": "result",
-        **{name: choice[name] for name in names},
-        "passed": passed,
-        "reward": measured.get("return"),
-        "std_error": measured.get("std_error"),
-        "compliance": {
-            name: value
-            for name, value in measured.items()
-            if name not in ("return", "std_error", "passed")
-        },
-        "gp_updated": passed and measured["std_error"] is not None,
-        "stopped": after["stopped"],
-        "updates": [before["updates"], after["updates"]],
-        "episodes": episodes,
-        "total_episodes": used + sum(episodes.values()),
-    }
+            Final(
+                best.order, best.policy, best.start, best.has_passed, measured, num_episodes,
+                total_episodes=self._state.used + num_episodes,
+            )
+        )  # fmt: skip

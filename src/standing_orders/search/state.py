@@ -1,11 +1,7 @@
-"""What a search knows, read from its journal alone.
+"""What a search knows, read from its records alone."""
 
-The journal has one record for each event, in this order: `base` (if the search trains a base
-policy), then for each `round`, whose choices are made together, a `result` for every choice, and
-at last `final`.
-"""
-
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -13,24 +9,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.config import KernelName, SearchConfig
-from standing_orders.rules.orders import describe_order, kendall_distance
-from standing_orders.search.acquisition import beta_at, choose
+from standing_orders.rules.orders import Order
+from standing_orders.search.acquisition import Situation
+from standing_orders.search.records import Base, Choice, Final, Prior, Record, Result, Round
 from standing_orders.search.surrogate import (
     Belief,
     Observation,
     Outcome,
-    PassModel,
     fit_surrogate,
+    pass_chance,
 )
 from standing_orders.seeding import child_seed
 
-Record = dict[str, Any]
+_NUM_LANDSCAPES = 2_000  # drawn to see whether a further visit is worth it
 
 
 @lru_cache(maxsize=4)
-def _fit(observations: tuple[Observation, ...], kernel: KernelName, seed: int) -> Belief:
+def _fit(
+    observations: tuple[Observation, ...],
+    prior: tuple[float, ...] | None,
+    kernel: KernelName,
+    seed: int,
+) -> Belief:
     """States between two results believe the same."""
-    return fit_surrogate(observations, kernel=kernel, seed=seed).joint
+    mean = None if prior is None else np.array(prior)
+    return fit_surrogate(observations, kernel=kernel, seed=seed, prior=mean).belief
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A row of the leaderboard: the last result of an order, and what is believed of it."""
+
+    rank: int
+    result: Result
+    mean: float
+    std: float
+    trained: int  # training episodes of all visits
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a table."""
+        return self.result.to_json() | {
+            "rank": self.rank,
+            "posterior": {"mean": self.mean, "std": self.std},
+            "trained": self.trained,
+        }
 
 
 @dataclass(frozen=True)
@@ -38,130 +60,137 @@ class SearchState:
     """What the records say; a new record makes a new state."""
 
     config: SearchConfig
-    records: tuple[Record, ...] = field(default=())
+    records: tuple[Record, ...] = ()
 
     def having(self, record: Record) -> "SearchState":
         """The state after one more record."""
         return SearchState(self.config, (*self.records, record))
 
-    def of(self, event: str) -> list[Record]:
-        """All records of one kind."""
-        return [record for record in self.records if record["event"] == event]
+    @property
+    def has_base(self) -> bool:
+        """Whether the base policy has been trained here."""
+        return any(isinstance(record, Base) for record in self.records)
+
+    @property
+    def prior(self) -> Prior | None:
+        """What the base policy earns with each order, if it was asked."""
+        return next((record for record in self.records if isinstance(record, Prior)), None)
 
     @cached_property
-    def results(self) -> list[Record]:
+    def results(self) -> list[Result]:
         """What came of each finished visit."""
-        return self.of("result")
+        return [record for record in self.records if isinstance(record, Result)]
 
     @cached_property
-    def pending(self) -> list[Record]:
+    def pending(self) -> list[Choice]:
         """Choices without a result."""
-        choices = [choice for record in self.of("round") for choice in record["choices"]]
+        rounds = [record for record in self.records if isinstance(record, Round)]
+        choices = [choice for one in rounds for choice in one.choices]
         return choices[len(self.results) :]
 
     @property
     def used(self) -> int:
         """Episodes played so far by everything that is finished."""
-        return sum(sum(record.get("episodes", {}).values()) for record in self.records)
+        return sum(sum(record.episodes.values()) for record in self.records)
 
     @property
-    def final(self) -> Record | None:
+    def final(self) -> Final | None:
         """The last record, once the search has ended."""
-        found = self.of("final")
-        return found[0] if found else None
+        return next((record for record in self.records if isinstance(record, Final)), None)
 
     @property
-    def last_round(self) -> list[Record]:
+    def last_round(self) -> list[Result]:
         """Results of the choices that were made together last."""
-        if not self.results:
-            return []
-        last = self.results[-1]["round"]
-        return [record for record in self.results if record["round"] == last]
+        return [one for one in self.results if one.round == self.results[-1].round]
 
     @cached_property
     def belief(self) -> Belief:
-        """What the surrogate believes of all orders, from those that passed the gate.
-
-        The return of a policy that does not follow its order says nothing about the order.
-        """
+        """What the surrogate believes of all orders, from those that passed the gate."""
         observations = tuple(
-            Observation(record["order_id"], record["reward"], record["std_error"])
-            for record in self.results
-            if record["gp_updated"]
+            Observation(one.order.index, *one.observed)
+            for one in self.results
+            if one.observed is not None
         )
         seed = child_seed(self.config.seed, "fit", len(self.results))
-        return _fit(observations, self.config.kernel, seed)
+        prior = None if self.prior is None else self.prior.returns
+        return _fit(observations, prior, self.config.kernel, seed)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether an order that is not visited yet is hardly ever better than the best one."""
+        visited = [one.order.index for one in self.results if one.has_passed]
+        config = self.config
+        if self.prior is None or not config.stop_chance or len(self.results) < config.spread:
+            return False
+        if not visited:
+            return False
+        drawn = self.belief.sample(
+            np.random.default_rng(child_seed(config.seed, "settled", len(self.results))),
+            _NUM_LANDSCAPES,
+        )
+        best = max(visited, key=lambda order: float(self.belief.mean[order]))
+        margin = config.stop_margin * abs(float(self.belief.mean[best]))
+        others = np.delete(drawn, visited, axis=1)
+        if not others.shape[1]:
+            return True
+        is_better = others.max(axis=1) > drawn[:, best] + margin
+        return bool(is_better.mean() < config.stop_chance)
 
     @cached_property
     def pass_chance(self) -> NDArray[np.float64]:  # (120,)
         """Chance of each order to pass the gate."""
-        outcomes = [Outcome(record["order_id"], record["passed"]) for record in self.results]
-        return PassModel(kernel=self.config.kernel).chance(outcomes)
+        outcomes = [Outcome(one.order.index, one.has_passed) for one in self.results]
+        return pass_chance(outcomes, self.config.kernel)
 
-    def choose(self, iteration: int, pending: list[int]) -> dict[str, Any]:
-        """The order to visit next, and what is believed of it.
-
-        Args:
-            iteration: number of the visit, from 1.
-            pending: orders chosen in this round already.
-        """
-        config = self.config
-        visited = [record["order_id"] for record in self.results]
-        failed = [record["order_id"] for record in self.last_round if not record["passed"]]
-        passed = [record["order_id"] for record in self.results if record["passed"]]
-        order = choose(
-            config.acquisition,
+    def situation(self, pending: Sequence[int]) -> Situation:
+        """What the next order is chosen from; `pending` are those chosen already."""
+        return Situation(
             self.belief,
-            pass_chance=self.pass_chance,
-            visited=visited,
+            self.pass_chance,
+            visited=[one.order.index for one in self.results],
             pending=pending,
-            rng=np.random.default_rng(child_seed(config.seed, "choice", iteration)),
-            just_failed=failed,
-            may_continue=config.continue_failed,
-            max_visits=config.max_visits,
-            found=passed,
-            beta=config.beta,
-            schedule=config.schedule,
-            num_spread=config.spread,
+            just_failed=[one.order.index for one in self.last_round if not one.has_passed],
+            found=[one.order.index for one in self.results if one.has_passed],
         )
-        believed = self.belief.pretend(pending)
-        width = beta_at(len(visited) + len(pending) + 1, beta=config.beta, schedule=config.schedule)
-        mean, std = float(believed.mean[order]), float(believed.std[order])
-        return {
-            "order_id": order,
-            "order": describe_order(order),
-            "ucb": mean + width * std,
-            "mean": mean,
-            "std": std,
-            "chance": float(self.pass_chance[order]),
-        }
 
-    def nearest(self, order: int) -> Record | None:
+    def visits_of(self, order: Order) -> list[Result]:
+        """Results of one order."""
+        return [one for one in self.results if one.order == order]
+
+    def nearest(self, order: Order) -> Result | None:
         """The result of the trained order nearest to this one, passed ones first among equals."""
         return min(
             self.results,
-            key=lambda record: (
-                kendall_distance(order, record["order_id"]),
-                not record["passed"],
-                -record["iteration"],
-            ),
+            key=lambda one: (order.distance(one.order), not one.has_passed, -one.iteration),
             default=None,
         )
 
-    def ranking(self) -> list[Record]:
+    def ranking(self) -> list[Result]:
         """The last result of each order visited, best first.
 
-        Orders that passed the gate come first, by the surrogate's mean; then those with enough
-        judged fixes for the gate, and then the others, by their compliance.
+        Orders that passed the gate come first, by the surrogate's mean; then those that were tested
+        and failed, and then the untested, by their compliance.
         """
-        latest = {record["order_id"]: record for record in self.results}
-        mean = self.belief.mean
+        latest = {one.order: one for one in self.results}
 
-        def key(record: Record) -> tuple[bool, bool, float]:
-            if record["passed"]:
-                return True, True, float(mean[record["order_id"]])
-            kept = record["compliance"]
-            judged = kept.get("compliant", 0) + kept.get("violations", 0)
-            return False, judged >= self.config.gate.min_judged, kept.get("strict") or 0.0
+        def key(one: Result) -> tuple[bool, bool, float]:
+            if one.has_passed:
+                return True, True, float(self.belief.mean[one.order.index])
+            strict = None if one.measured is None else one.measured.strict.value
+            return False, one.gate.verdict == "failed", strict or 0.0
 
         return sorted(latest.values(), key=key, reverse=True)
+
+    def leaderboard(self) -> list[Standing]:
+        """Every order visited, best first, with what the surrogate believes of it."""
+        belief = self.belief
+        return [
+            Standing(
+                rank,
+                one,
+                mean=float(belief.mean[one.order.index]),
+                std=float(belief.std[one.order.index]),
+                trained=sum(other.episodes["training"] for other in self.visits_of(one.order)),
+            )
+            for rank, one in enumerate(self.ranking(), start=1)
+        ]

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from standing_orders.config import SearchConfig, TrainConfig
-from standing_orders.learn.run import KIND, reopen, resume, start_from, train, use_one_thread
+from standing_orders.errors import CheckpointError
+from standing_orders.learn.ppo import use_one_thread
+from standing_orders.learn.run import KIND, reopen, resume, start_from, train
 from standing_orders.learn.trainer import Trainer
-from standing_orders.rules.orders import describe_order
+from standing_orders.rules.orders import Order
 from standing_orders.runs.checkpoint import load_latest
 from standing_orders.runs.folder import RunFolder
 from standing_orders.runs.loop import save, save_state
+from standing_orders.search.records import Choice, Counters
 from standing_orders.search.visit import OnUpdate, VisitResult, VisitTask
 from standing_orders.seeding import child_seed
 
@@ -56,7 +59,7 @@ class PolicyStore:
             trainer = train(config, self.base_path, on_update=on_update, report=self._report)
         return trainer.progress.episodes
 
-    def begin(self, name: str, order: int, start: Path | None, *, attempt: int = 1) -> None:
+    def begin(self, name: str, order: Order, start: Path | None, *, attempt: int = 1) -> None:
         """Make the folder of a policy that is not trained yet; nothing if it is there.
 
         Args:
@@ -78,24 +81,31 @@ class PolicyStore:
         with folder.lock(), folder.journal(self._report) as journal:
             save(trainer, folder, journal)
 
-    def counters(self, name: str) -> dict[str, int]:
+    def counters(self, name: str) -> Counters:
         """Updates and episodes that a policy has had so far; zero if there is no such policy."""
         checkpoint, _ = load_latest(self.path(name))
-        done = {} if checkpoint is None else checkpoint.data
-        return {key: done.get(key, 0) for key in ("updates", "episodes", "gate_episodes")}
+        if checkpoint is None:
+            return Counters()
+        done = checkpoint.data
+        return Counters(done["updates"], done["episodes"], done["gate_episodes"])
 
-    def task(self, choice: dict[str, Any], seed: int) -> VisitTask:
+    def task(self, choice: Choice, seed: int) -> VisitTask:
         """The visit that a choice asks for, from where its policy is."""
-        folder = RunFolder.open(self.path(choice["policy"]), kind=KIND)
+        folder = RunFolder.open(self.path(choice.policy), kind=KIND)
         with folder.lock():
             trainer, _ = reopen(folder, self._report)
+        attempt = choice.visit if self._config.start == "scratch" else 1
+        if trainer.config != order_config(self._config, choice.order, attempt):
+            raise CheckpointError(
+                f"{folder.path}: not the policy of {choice.order} that this search trained"
+            )
         return VisitTask(
             config=trainer.config.model_dump(mode="json"),
             arrays=trainer.to_arrays(),
             progress=trainer.to_json(),
-            updates_before=choice["before"]["updates"],
-            limit=choice["limit"],
-            evaluation_episodes=choice["evaluation_episodes"],
+            updates_before=choice.before.updates,
+            limit=choice.limit,
+            evaluation_episodes=choice.evaluation_episodes,
             evaluation_seed=seed,
         )
 
@@ -138,13 +148,13 @@ class PolicyStore:
         return target
 
 
-def order_config(config: SearchConfig, order: int, attempt: int = 1) -> TrainConfig:
+def order_config(config: SearchConfig, order: Order, attempt: int = 1) -> TrainConfig:
     """How the policy of one order is trained: the same whoever asks for it, and when."""
-    names = ("order", order) if attempt == 1 else ("order", order, attempt)
+    names = ("order", order.index) if attempt == 1 else ("order", order.index, attempt)
     return TrainConfig(
         **_learner(config),
         seed=child_seed(config.seed, *names),
-        order=describe_order(order),
+        order=str(order),
         episodes=config.order_episodes,
         checkpoint_every=1,
     )
@@ -158,7 +168,6 @@ def base_config(config: SearchConfig) -> TrainConfig:
         "final_learning_rate": config.base.final_learning_rate,
     }
     if config.base.order == "none":  # terms that need an order
-        values["ppo"] |= {"share_penalty": 0.0, "imitation": 0.0}
         values["schedules"] |= {"soft_mask": False, "compliance_loss": 0.0}
     return TrainConfig(
         **values,

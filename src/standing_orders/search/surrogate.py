@@ -40,7 +40,6 @@ from standing_orders.cage2.scenario import NUM_UNIT_TYPES
 from standing_orders.config import KernelName
 from standing_orders.errors import ConfigError
 from standing_orders.rules.orders import NUM_ORDERS, PRECEDENCE_BITS, RANKS
-from standing_orders.seeding import check_seed
 
 # (120, 20): bit type * 4 + p - 1 is 1 if the type stands at place p or later.
 PLACE_BITS = (RANKS[:, :, None] >= np.arange(1, NUM_UNIT_TYPES)).reshape(NUM_ORDERS, -1)
@@ -57,6 +56,12 @@ OWN_BOUNDS = (1e-4, 1.0)
 NUGGET = 1e-6
 MIN_ORDERS_TO_FIT = 4  # fewer distinct orders say nothing about the kernel
 _NUM_RESTARTS = 1
+_UNKNOWN_SHARE = 0.1  # of the spread of a prior: how far a first visit may be from it
+# Of the chance to pass.
+PASS_PRIOR = 0.8
+PASS_LENGTH = 1.5  # correlation 0.80 at distance 1, 0.11 at distance 10
+PASS_NOISE = 0.25
+PASS_LABEL = 2.0  # beyond the optimism: a pass is better news than none
 _OWN_LENGTH = 0.05  # exp(-1 / (2 * 0.05^2)) = 1e-87: no two orders are alike
 
 
@@ -106,7 +111,7 @@ class Belief:
                 self.mean, self.covariance, size=n, method="eigh", check_valid="ignore"
             )
 
-    def pretend(self, pending: Iterable[int]) -> "Belief":
+    def condition_on(self, pending: Iterable[int]) -> "Belief":
         """Belief if each pending evaluation came out exactly as expected (kriging believer).
 
         The mean stays as it is; pending orders and those like them become more certain.
@@ -128,15 +133,7 @@ class Surrogate:
     hyperparameters: Hyperparameters
     centre: float  # value = centre + scale * standardised value
     scale: float
-    joint: Belief
-
-    def belief(self, pending: Iterable[int] = ()) -> Belief:
-        """What is believed of all orders, pending evaluations taken as expected."""
-        return self.joint.pretend(pending)
-
-    def sample(self, rng: np.random.Generator, n: int = 1) -> NDArray[np.float64]:  # (n, 120)
-        """Draw whole landscapes from the posterior."""
-        return self.joint.sample(rng, n)
+    belief: Belief
 
 
 def make_kernel(parameters: Hyperparameters | None = None) -> Any:
@@ -152,6 +149,7 @@ def fit_surrogate(
     kernel: KernelName = "mallows",
     seed: int = 0,
     hyperparameters: Hyperparameters | None = None,
+    prior: NDArray[np.float64] | None = None,  # (120,)
 ) -> Surrogate:
     """Fit a Gaussian process to all observations, repeated ones included.
 
@@ -164,24 +162,28 @@ def fit_surrogate(
         kernel: what near means, `mallows` (Kendall) or `footrule`.
         seed: of the restart.
         hyperparameters: take these instead of fitting; a search need not refit at every step.
+        prior: mean of the process before any observation; the same for every order if left out.
+            The process then describes what visits add to it.
 
     Raises:
-        ConfigError: an observation or the kernel is not acceptable.
+        ConfigError: an observation is not acceptable.
 
     Example:
         >>> surrogate = fit_surrogate([Observation(0, -50.0, 1.0), Observation(119, -80.0, 1.0)])
-        >>> mean = surrogate.belief().mean
+        >>> mean = surrogate.belief.mean
         >>> bool(mean[0] > mean[60] > mean[119])
         True
     """
-    features = _features(kernel)
-    check_seed(seed)
+    features = FEATURES[kernel]
     for one in observations:
         _check_observation(one)
     orders = [one.order for one in observations]
-    values = np.array([one.value for one in observations])
+    prior = np.zeros(NUM_ORDERS) if prior is None else prior
+    values = np.array([one.value - prior[one.order] for one in observations])
     errors = np.array([one.std_error for one in observations])
     centre, scale = _standardisation(values, errors)
+    if not orders and prior.any():
+        scale = _UNKNOWN_SHARE * float(prior.std()) or 1.0
     is_fitted = hyperparameters is None and len(set(orders)) >= MIN_ORDERS_TO_FIT
     process = GaussianProcessRegressor(
         make_kernel(hyperparameters),
@@ -194,13 +196,13 @@ def fit_surrogate(
         if orders:
             _fit_quietly(process, features[orders], (values - centre) / scale)
         mean, covariance = process.predict(features, return_cov=True)
-    joint = Belief(
-        mean=centre + scale * mean,
+    belief = Belief(
+        mean=prior + centre + scale * mean,
         covariance=scale**2 * covariance,
         noise=float(np.mean(errors**2)) if orders else 0.0,
     )
     fitted = _hyperparameters(process.kernel_ if orders else process.kernel)
-    return Surrogate(kernel, fitted, centre, scale, joint)
+    return Surrogate(kernel, fitted, centre, scale, belief)
 
 
 def _maximise(
@@ -232,20 +234,7 @@ def _one_thread() -> AbstractContextManager[object]:
     return limit
 
 
-def _features(kernel: str) -> NDArray[np.float64]:
-    if kernel not in FEATURES:
-        raise ConfigError(f"kernel {kernel!r}: must be one of {', '.join(FEATURES)}")
-    return FEATURES[kernel]
-
-
-def check_order(order: int) -> None:
-    """Raise a ConfigError unless `order` is the index of one."""
-    if not 0 <= order < NUM_ORDERS:
-        raise ConfigError(f"order {order}: must be between 0 and {NUM_ORDERS - 1}")
-
-
 def _check_observation(one: Observation) -> None:
-    check_order(one.order)
     if not math.isfinite(one.value):
         raise ConfigError(f"value {one.value} of order {one.order}: must be finite")
     if not (math.isfinite(one.std_error) and one.std_error >= 0):
@@ -275,51 +264,30 @@ def _hyperparameters(kernel: Any) -> Hyperparameters:
     )
 
 
-@dataclass(frozen=True)
-class PassModel:
+def pass_chance(
+    outcomes: Sequence[Outcome], kernel: KernelName = "mallows"
+) -> NDArray[np.float64]:  # (120,)
     """Chance of each order to pass the compliance gate, from all attempts so far.
 
-    A latent ease g ~ GP(optimism, exp(-c d)) is regressed on attempts (+LABEL passed, -LABEL
-    failed, noise variance `noise`); the chance is Phi(mean / sqrt(1 + variance)). Without data it
-    is `prior` for every order; an order that fails makes its neighbours less likely to pass, one
-    that passes more likely. It is never 0 or 1, so no order is given up for ever.
-
-    Nothing is fitted: a search sees few failures, and often none.
+    A latent ease g ~ GP(optimism, exp(-c d)) is regressed on attempts (+PASS_LABEL passed,
+    -PASS_LABEL failed, noise variance PASS_NOISE); the chance is Phi(mean / sqrt(1 + variance)).
+    Without data it is PASS_PRIOR for every order; an order that fails makes its neighbours less
+    likely to pass, one that passes more likely. It is never 0 or 1, so no order is given up for
+    ever. Nothing is fitted: a search sees few failures, and often none.
 
     Example:
-        >>> chance = PassModel().chance([Outcome(0, has_passed=False)])
-        >>> bool(0 < chance[0] < chance[1] < chance[119] < PassModel().prior)
+        >>> chance = pass_chance([Outcome(0, has_passed=False)])
+        >>> bool(0 < chance[0] < chance[1] < chance[119] < PASS_PRIOR)
         True
     """
-
-    prior: float = 0.8
-    kernel: KernelName = "mallows"
-    length: float = 1.5  # correlation 0.80 at distance 1, 0.11 at distance 10
-    noise: float = 0.25
-
-    LABEL = 2.0  # beyond the optimism: a pass is better news than none
-
-    def __post_init__(self) -> None:
-        _features(self.kernel)
-        if not 0.5 <= self.prior <= 0.9:
-            raise ConfigError(f"prior = {self.prior}: must be between 0.5 and 0.9")
-        for name in ("length", "noise"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0):
-                raise ConfigError(f"{name} = {value}: must be finite and greater than 0")
-
-    def chance(self, outcomes: Sequence[Outcome]) -> NDArray[np.float64]:  # (120,)
-        """Chance of each order to pass, given all attempts."""
-        for one in outcomes:
-            check_order(one.order)
-        if not outcomes:
-            return np.full(NUM_ORDERS, self.prior)
-        features = _features(self.kernel)
-        optimism = float(ndtri(self.prior)) * math.sqrt(2.0)  # the prior variance is 1
-        labels = np.array([self.LABEL if one.has_passed else -self.LABEL for one in outcomes])
-        process = GaussianProcessRegressor(RBF(self.length), alpha=self.noise, optimizer=None)
-        with _one_thread():
-            process.fit(features[[one.order for one in outcomes]], labels - optimism)
-            mean, covariance = process.predict(features, return_cov=True)
-        variance = np.maximum(np.diag(covariance), 0.0)
-        return np.asarray(ndtr((optimism + mean) / np.sqrt(1.0 + variance)))
+    if not outcomes:
+        return np.full(NUM_ORDERS, PASS_PRIOR)
+    features = FEATURES[kernel]
+    optimism = float(ndtri(PASS_PRIOR)) * math.sqrt(2.0)  # the prior variance is 1
+    labels = np.array([PASS_LABEL if one.has_passed else -PASS_LABEL for one in outcomes])
+    process = GaussianProcessRegressor(RBF(PASS_LENGTH), alpha=PASS_NOISE, optimizer=None)
+    with _one_thread():
+        process.fit(features[[one.order for one in outcomes]], labels - optimism)
+        mean, covariance = process.predict(features, return_cov=True)
+    variance = np.maximum(np.diag(covariance), 0.0)
+    return np.asarray(ndtr((optimism + mean) / np.sqrt(1.0 + variance)))

@@ -1,22 +1,22 @@
-"""What agents say to each other, and who said it.
+"""What agents say to each other, who said it, and what an honest agent believes of it.
 
 **Model of authentication.** Every message but a certificate carries a tag of its author:
-HMAC-SHA256 under a key that only the author holds, over everything the message claims. The check
-is done by a `Notary`, which knows all keys and answers yes or no. Together they stand for
-public-key signatures: anyone can check a message of anyone, also one that was passed on, and
-nobody, however many conspire, can make one in the name of an agent that is not among them. Keys
-are drawn for each run, so messages of another run are void; messages of another slot or view are
-void because both are signed.
+HMAC-SHA256 under a key that only the author holds, over everything the message claims. A `Notary`
+knows all keys and answers whether a tag holds. Together they stand for public-key signatures:
+anyone can check a message of anyone, also one that was passed on, and nobody, however many
+conspire, can make one in the name of an agent that is not among them. Keys are drawn for each run;
+slot and view are signed, so that messages of another run, slot or view are void.
 """
 
 import hashlib
 import hmac
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from typing import Literal, TypeGuard, TypeVar, get_args
 
-from standing_orders.detect.actions import NUM_ACTIONS
 from standing_orders.seeding import child_seed
+from standing_orders.voting.quorum import Committee
 
 Phase = Literal["prepare", "commit"]
 
@@ -27,7 +27,7 @@ class Ballot:
 
     slot: int
     sender: int
-    action: int
+    choice: int
     tag: bytes = b""
 
 
@@ -95,16 +95,20 @@ class Decided:
 
 
 Message = Ballot | Vote | ViewChange | Proposal | Decided
+_FIELDS: dict[type, tuple[str, ...]] = {
+    kind: tuple(field.name for field in fields(kind))
+    for kind in (Ballot, BallotSet, Vote, Certificate, ViewChange, Proposal, Decided)
+}
+Claim = TypeVar("Claim", Ballot, Vote, ViewChange, Proposal, Decided)
 
 
 def ballot_set(ballots: Iterable[Ballot]) -> BallotSet:
     """Put ballots in canonical order and sum them up."""
     ordered = tuple(sorted(ballots, key=lambda ballot: ballot.sender))
-    return BallotSet(ballots=ordered, digest=digest_of(ordered))
+    return BallotSet(ballots=ordered, digest=_digest_of(ordered))
 
 
-def digest_of(ballots: tuple[Ballot, ...]) -> bytes:
-    """SHA-256 of what the ballots say and of their tags."""
+def _digest_of(ballots: tuple[Ballot, ...]) -> bytes:
     return hashlib.sha256(b"".join(content(ballot) + ballot.tag for ballot in ballots)).digest()
 
 
@@ -113,7 +117,7 @@ def content(message: Message) -> bytes:
     if type(message) is Vote:
         claim = f"{message.phase} {message.view} {message.digest.hex()}"
     elif type(message) is Ballot:
-        claim = f"ballot {message.action}"
+        claim = f"ballot {message.choice}"
     elif type(message) is Proposal:
         claim = f"propose {message.view} {message.value.digest.hex()}"
     elif type(message) is ViewChange:
@@ -132,7 +136,6 @@ class Notary:
     """Checks tags; stands for the public keys of all agents."""
 
     def __init__(self, n: int, seed: int) -> None:
-        self.n = n
         self._keys = [str(child_seed(seed, "key", agent)).encode() for agent in range(n)]
         # Tags that passed, with what they are for: a message is checked by many.
         self._passed: dict[bytes, bytes] = {}
@@ -160,95 +163,145 @@ class Signer:
         self.agent = agent
         self._key = key
 
-    def ballot(self, slot: int, action: int) -> Ballot:
+    def ballot(self, slot: int, choice: int) -> Ballot:
         """Cast a ballot."""
-        return Ballot(slot, self.agent, action, self._tag(Ballot(slot, self.agent, action)))
+        return self._sign(Ballot(slot, self.agent, choice))
 
     def vote(self, phase: Phase, slot: int, view: int, digest: bytes) -> Vote:
         """Support a proposal."""
-        claim = Vote(phase, slot, view, digest, self.agent)
-        return Vote(phase, slot, view, digest, self.agent, self._tag(claim))
+        return self._sign(Vote(phase, slot, view, digest, self.agent))
 
     def change(self, slot: int, view: int, prepared: Certificate | None) -> ViewChange:
         """Ask for a new view."""
-        claim = ViewChange(slot, view, prepared, self.agent)
-        return ViewChange(slot, view, prepared, self.agent, self._tag(claim))
+        return self._sign(ViewChange(slot, view, prepared, self.agent))
 
     def proposal(
         self, slot: int, view: int, value: BallotSet, changes: tuple[ViewChange, ...] = ()
     ) -> Proposal:
         """Propose a ballot set."""
-        claim = Proposal(slot, view, value, changes, self.agent)
-        return Proposal(slot, view, value, changes, self.agent, self._tag(claim))
+        return self._sign(Proposal(slot, view, value, changes, self.agent))
 
     def decided(self, slot: int, certificate: Certificate) -> Decided:
         """Pass a decision on."""
-        claim = Decided(slot, certificate, self.agent)
-        return Decided(slot, certificate, self.agent, self._tag(claim))
+        return self._sign(Decided(slot, certificate, self.agent))
 
-    def _tag(self, claim: Message) -> bytes:
-        return hmac.digest(self._key, content(claim), "sha256")
+    def _sign(self, claim: Claim) -> Claim:
+        return replace(claim, tag=hmac.digest(self._key, content(claim), "sha256"))
 
 
-def is_well_formed(message: object, n: int) -> bool:
-    """Has a message the form that its kind must have; says nothing about its truth."""
-    if type(message) is Vote:
-        return (
-            _is_header(message, n)
-            and _is_count(message.view)
-            and message.phase in ("prepare", "commit")
-            and _is_digest(message.digest)
+class Checker:
+    """Judges messages by the rules of a committee; every honest agent judges alike."""
+
+    def __init__(self, committee: Committee, notary: Notary) -> None:
+        self.committee = committee
+        self.notary = notary
+        # What each field of a message must be, whatever kind of message it is in.
+        self._fits: dict[str, Callable[[object], bool]] = {
+            "slot": _is_count,
+            "view": _is_count,
+            "sender": lambda value: _is_count(value, committee.n),
+            "choice": lambda value: _is_count(value, committee.num_choices),
+            "phase": lambda value: value in get_args(Phase),
+            "digest": _is_digest,
+            "tag": _is_digest,
+            "value": lambda value: self._is_a(BallotSet, value),
+            "certificate": lambda value: self._is_a(Certificate, value),
+            "prepared": lambda value: value is None or self._is_a(Certificate, value),
+            "ballots": lambda value: self._are(Ballot, value),
+            "votes": lambda value: self._are(Vote, value),
+            "changes": lambda value: self._are(ViewChange, value),
+        }
+
+    def is_well_formed(self, message: object) -> TypeGuard[Message]:
+        """Has a message the form that its kind must have; says nothing about its truth."""
+        return isinstance(message, Message) and self._is_a(type(message), message)
+
+    def is_authentic(self, message: object) -> TypeGuard[Message]:
+        """Has a message its due form, and is it from its sender."""
+        return self.is_well_formed(message) and self.notary.holds(message)
+
+    def _is_a(self, kind: type, part: object) -> bool:
+        return type(part) is kind and all(
+            self._fits[name](getattr(part, name)) for name in _FIELDS[kind]
         )
-    if type(message) is Ballot:
-        return _is_header(message, n) and _is_count(message.action) and message.action < NUM_ACTIONS
-    if type(message) is ViewChange:
-        is_change = _is_header(message, n) and _is_count(message.view)
-        return is_change and (message.prepared is None or _is_certificate(message.prepared, n))
-    if type(message) is Proposal:
-        is_proposal = _is_header(message, n) and _is_count(message.view)
+
+    def _are(self, kind: type, parts: object) -> bool:
+        if type(parts) is not tuple or len(parts) > self.committee.n:
+            return False
+        return all(self._is_a(kind, part) for part in parts)
+
+    def is_ballot_set(self, value: BallotSet, slot: int) -> bool:
+        """Are these n - f or more signed ballots of different agents on this slot."""
+        senders = [ballot.sender for ballot in value.ballots]
         return (
-            is_proposal
-            and _is_ballot_set(message.value, n)
-            and _are(message.changes, ViewChange, n)
+            len(senders) >= self.committee.num_ballots
+            and all(first < second for first, second in pairwise(senders))
+            and all(ballot.slot == slot for ballot in value.ballots)
+            and _digest_of(value.ballots) == value.digest
+            and all(self.notary.holds(ballot) for ballot in value.ballots)
         )
-    if type(message) is Decided:
-        return _is_header(message, n) and _is_certificate(message.certificate, n)
-    return False
+
+    def is_certificate(self, certificate: Certificate, phase: Phase, slot: int) -> bool:
+        """Did a quorum of agents support this valid ballot set in one phase of one view."""
+        claim = (phase, slot, certificate.view, certificate.value.digest)
+        return (
+            certificate.phase == phase
+            and self._is_quorum(vote.sender for vote in certificate.votes)
+            and all(
+                (vote.phase, vote.slot, vote.view, vote.digest) == claim and self.notary.holds(vote)
+                for vote in certificate.votes
+            )
+            and self.is_ballot_set(certificate.value, slot)
+        )
+
+    def is_change(self, change: ViewChange) -> bool:
+        """Does an authentic wish for a new view prove what it says was prepared before."""
+        if change.prepared is None:
+            return change.view > 0
+        return change.prepared.view < change.view and self.is_certificate(
+            change.prepared, "prepare", change.slot
+        )
+
+    def is_proposal(self, proposal: Proposal) -> bool:
+        """May the primary propose this ballot set in this view.
+
+        After view 0 a quorum must have asked for the view, and what the latest of their
+        certificates says is the only ballot set allowed: it may have been decided already.
+        """
+        slot, view = proposal.slot, proposal.view
+        if proposal.sender != self.committee.primary(slot, view):
+            return False
+        if not self.is_ballot_set(proposal.value, slot):
+            return False
+        if view == 0:
+            return True
+        latest = latest_prepared(proposal.changes)
+        return (
+            self._is_quorum(change.sender for change in proposal.changes)
+            and all(
+                (change.slot, change.view) == (slot, view)
+                and self.notary.holds(change)
+                and self.is_change(change)
+                for change in proposal.changes
+            )
+            and (latest is None or latest.value.digest == proposal.value.digest)
+        )
+
+    def _is_quorum(self, senders: Iterable[int]) -> bool:
+        named = list(senders)
+        return len(named) == len(set(named)) >= self.committee.quorum
 
 
-def _is_header(message: Message, n: int) -> bool:
-    return (
-        _is_count(message.slot)
-        and _is_count(message.sender)
-        and message.sender < n
-        and _is_digest(message.tag)
-    )
-
-
-def _is_certificate(certificate: object, n: int) -> bool:
-    return (
-        type(certificate) is Certificate
-        and certificate.phase in ("prepare", "commit")
-        and _is_count(certificate.view)
-        and _is_ballot_set(certificate.value, n)
-        and _are(certificate.votes, Vote, n)
-    )
-
-
-def _is_ballot_set(value: object, n: int) -> bool:
-    return type(value) is BallotSet and _is_digest(value.digest) and _are(value.ballots, Ballot, n)
-
-
-def _are(parts: object, kind: type, n: int) -> bool:
-    if type(parts) is not tuple or len(parts) > n:
-        return False
-    return all(type(part) is kind and is_well_formed(part, n) for part in parts)
-
-
-def _is_count(value: object) -> bool:
+def _is_count(value: object, bound: int = 2**63) -> bool:
     # Bool is a kind of int; a bound keeps a liar from making numbers that cost to handle.
-    return type(value) is int and 0 <= value < 2**63
+    return type(value) is int and 0 <= value < bound
 
 
 def _is_digest(value: object) -> bool:
     return type(value) is bytes and len(value) == hashlib.sha256().digest_size
+
+
+def latest_prepared(changes: Iterable[ViewChange]) -> Certificate | None:
+    """The certificate of the highest view among some wishes for a new view."""
+    known = [change.prepared for change in changes if change.prepared is not None]
+    return max(known, key=lambda certificate: certificate.view, default=None)

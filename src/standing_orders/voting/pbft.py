@@ -1,50 +1,37 @@
-"""Agreement without trust on what a vote came to: n >= 3f + 1, by messages only.
+"""One agent's part in a Byzantine-fault-tolerant vote without a trusted counter: n >= 3f + 1.
 
-**Model.** Up to f of n agents are liars: they may say different things to different agents, stay
-silent, conspire and see everything sent to any of them. Messages are signed (`messages`), the
-network is partially synchronous (`network`): it may lose and delay anything until some unknown
-time. There is no counter and no shared memory.
+**Model.** Up to f of n agents lie: they may say different things to different agents, stay silent,
+conspire and see everything sent to any of them. Messages are signed (`messages`); the network may
+lose and delay anything until some unknown time (partial synchrony).
 
-**What is agreed on.** Each agent signs a ballot and sends it to all. What is proposed, and agreed
-on, is a *set of at least n - f signed ballots* of different agents; the action is the quorum vote
-(`quorum.decide`) on that set, which everybody can compute. So a lying primary cannot invent an
-honest agent's vote. It can leave out up to f ballots and pick among contradicting ballots of liars,
-and claim 4 of `quorum` bounds what that can do.
+**What is agreed on** is a *set of at least n - f signed ballots* of different agents; the outcome
+is `quorum.decide` on that set. So a lying primary cannot invent an honest agent's vote. It can
+leave out up to f ballots and pick among contradicting ballots of liars, and claim 4 of `quorum`
+bounds what that can do.
 
 **Protocol** (PBFT; Castro and Liskov, 1999), one instance per slot (event). The primary of view 0
-collects ballots and proposes a set (pre-prepare). An agent that finds the proposal valid, and has
-not accepted another one in this view, sends prepare. A quorum of prepares makes it *prepared*: it
-sends commit. A quorum of commits decides. An agent that waits too long asks for the next view
-with proof of the last set it had prepared; f + 1 such wishes carry others along. The next view's
-primary shows a quorum of wishes and must propose again the set with the latest proof among them, if
-there is one. Waiting times double with the view. Whoever decided answers wishes with the proof.
-Unanswered messages are sent again.
+collects ballots and proposes a set (pre-prepare). An agent that finds it valid, and has accepted no
+other in this view, sends prepare. A quorum of prepares makes it *prepared*: it sends commit. A
+quorum of commits decides. An agent that waits too long asks for the next view with proof of the
+last set it had prepared; f + 1 such wishes carry others along. The next primary shows a quorum of
+wishes and must propose again the set with the latest proof among them. Waiting times double with
+the view. Whoever decided answers wishes with the proof. Unanswered messages are sent again.
 
-**Claims**, with at most f liars:
-
-1. *Agreement*: no two honest agents decide different sets, hence not different actions, ever,
-   whatever the network does. (Two quorums share an honest agent.)
-2. *Validity*: the decided action lies between the mildest and the most severe honest ballot; if all
-   honest agents vote the same, it is that.
-3. *Liveness*: once the network settles every honest agent decides, provided that the honest agents
-   have votes. The views that start after that with a liar as primary are lost time.
-4. *Fallback*: an agent that has not decided by a deadline alerts, which is counted. That is no
-   decision: one agent may alert where another decided. No protocol can rule that out before the
-   network settles.
-
+**Claims**, with at most f liars: 1. *Agreement*: no two honest agents decide different sets, ever,
+whatever the network does (two quorums share an honest agent). 2. *Validity*: the outcome lies
+between the lowest and the highest honest ballot; if all honest agents vote the same, it is that.
+3. *Liveness*: once the network settles every honest agent decides, provided that they have votes.
 With f + 1 liars claim 1 fails; the tests run the attack.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from standing_orders.errors import VotingError
-from standing_orders.voting.checks import Checker, latest_prepared
 from standing_orders.voting.messages import (
     Ballot,
     BallotSet,
     Certificate,
-    Decided,
+    Checker,
     Message,
     Phase,
     Proposal,
@@ -52,12 +39,11 @@ from standing_orders.voting.messages import (
     ViewChange,
     Vote,
     ballot_set,
+    latest_prepared,
 )
-from standing_orders.voting.network import Timer
 from standing_orders.voting.quorum import MISSING
 
-# Views whose waiting time is still doubled; beyond, time would outgrow any number.
-MAX_DOUBLINGS = 40
+MAX_DOUBLINGS = 40  # of a waiting time; beyond, it would outgrow any number
 
 
 @dataclass(frozen=True)
@@ -81,21 +67,33 @@ class Patience:
         return self.view * 2.0 ** min(view, MAX_DOUBLINGS)
 
 
-class Port(Protocol):
-    """How an agent reaches the others; its own messages do not come back through it."""
+@dataclass(frozen=True, slots=True)
+class Send:
+    """A message to one agent, or to all others."""
 
-    def send(self, recipient: int, message: Message) -> None:
-        """Send a message to one agent."""
+    message: Message
+    recipient: int | None = None
 
-    def broadcast(self, message: Message) -> None:
-        """Send a message to all others."""
 
-    def remind(self, timer: Timer, after: float) -> None:
-        """Be called back later."""
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """What an agent asks to be reminded of, and after what time."""
+
+    name: str
+    slot: int
+    view: int
+    after: float
+
+
+Effect = Send | Timer
 
 
 class Replica:
-    """One honest agent's part in the agreement on one slot."""
+    """One honest agent's part in the vote on one slot: messages and timers in, effects out.
+
+    Whoever drives it, a simulation or a process with a socket, delivers what comes in and carries
+    out the effects in their order. Its own messages do not come back to it from outside.
+    """
 
     def __init__(
         self, slot: int, vote: int, *, checker: Checker, signer: Signer, patience: Patience
@@ -120,49 +118,57 @@ class Replica:
         # Phase and view of every vote of its own, so that it votes once in each.
         self._cast: set[tuple[Phase, int]] = set()
         self._to_repeat: list[Message] = []
+        self._effects: list[Effect] = []
 
-    def start(self, port: Port) -> None:
+    def start(self) -> list[Effect]:
         """Cast the ballot, if there is one, and start to wait."""
-        self._port = port
         if self._vote != MISSING:
             self._broadcast(self._signer.ballot(self.slot, self._vote))
-        port.remind(Timer("collect", self.slot, 0), self._patience.collect)
+        self._effects.append(Timer("collect", self.slot, 0, self._patience.collect))
         self._wait()
+        return self._drain()
 
-    def receive(self, message: object) -> None:
+    def receive(self, message: object) -> list[Effect]:
         """Take a message from anyone; what is malformed, forged or of another slot is dropped."""
-        if not self._checker.is_authentic(message):
-            return
-        if message.slot != self.slot:  # type: ignore[attr-defined]
-            return
-        if type(message) is Vote:
-            self._on_vote(message)
-        elif type(message) is Ballot:
-            self.ballots.setdefault(message.sender, message)
-            self._propose()
-        elif type(message) is Proposal:
-            self._on_proposal(message)
-        elif type(message) is ViewChange:
-            self._on_change(message)
-        elif type(message) is Decided:
-            certificate = message.certificate
-            if self._checker.is_certificate(certificate, "commit", self.slot):
-                self._decide(certificate)
+        self._take(message)
+        return self._drain()
 
-    def on_timer(self, timer: Timer) -> None:
+    def on_timer(self, timer: Timer) -> list[Effect]:
         """Propose with fewer ballots, repeat what may be lost, or ask for the next view."""
         if self.decision is not None:
-            return
+            return []
         if timer.name == "collect":
             self._has_collected = True
             self._propose()
-        elif timer.view != self.view:
-            return
-        elif timer.name == "repeat":
-            for message in self._to_repeat:
-                self._port.broadcast(message)
-        elif timer.name == "view":
+        elif timer.view == self.view and timer.name == "repeat":
+            self._effects.extend(Send(message) for message in self._to_repeat)
+        elif timer.view == self.view:
             self._change_to(self.view + 1)
+        return self._drain()
+
+    def _drain(self) -> list[Effect]:
+        effects, self._effects = self._effects, []
+        return effects
+
+    def _take(self, message: object) -> None:
+        if not self._checker.is_authentic(message) or message.slot != self.slot:
+            return
+        if isinstance(message, Vote):
+            self._votes.setdefault((message.phase, message.view), {}).setdefault(
+                message.sender, message
+            )
+            self._count(message.phase, message.view, message.digest)
+        elif isinstance(message, Ballot):
+            self.ballots.setdefault(message.sender, message)
+            self._propose()
+        elif isinstance(message, Proposal):
+            self._on_proposal(message)
+        elif isinstance(message, ViewChange):
+            self._on_change(message)
+        elif self.decision is None and self._checker.is_certificate(
+            message.certificate, "commit", self.slot
+        ):
+            self.decision = message.certificate
 
     def _propose(self) -> None:
         committee, slot, view = self._committee, self.slot, self.view
@@ -194,10 +200,6 @@ class Replica:
         self._values[proposal.value.digest] = proposal.value
         self._cast_vote("prepare", proposal.value.digest)
 
-    def _on_vote(self, vote: Vote) -> None:
-        self._votes.setdefault((vote.phase, vote.view), {}).setdefault(vote.sender, vote)
-        self._count(vote.phase, vote.view, vote.digest)
-
     def _count(self, phase: Phase, view: int, digest: bytes) -> None:
         """Act on a quorum of votes for a ballot set that is known."""
         if self.decision is not None or digest not in self._values:
@@ -208,7 +210,7 @@ class Replica:
             return
         certificate = Certificate(phase, view, self._values[digest], support)
         if phase == "commit":
-            self._decide(certificate)
+            self.decision = certificate
         elif view == self.view and ("commit", view) not in self._cast:
             self.prepared = certificate
             self._cast_vote("commit", digest)
@@ -224,7 +226,8 @@ class Replica:
             return
         if self.decision is not None:
             if change.sender != self.agent:
-                self._port.send(change.sender, self._signer.decided(self.slot, self.decision))
+                answer = self._signer.decided(self.slot, self.decision)
+                self._effects.append(Send(answer, change.sender))
             return
         known = self.changes.get(change.sender)
         if known is not None and known.view >= change.view:
@@ -248,15 +251,10 @@ class Replica:
 
     def _wait(self) -> None:
         time = self._patience.at(self.view)
-        for share in (0.5, 0.75):
-            self._port.remind(Timer("repeat", self.slot, self.view), share * time)
-        self._port.remind(Timer("view", self.slot, self.view), time)
-
-    def _decide(self, certificate: Certificate) -> None:
-        if self.decision is None:
-            self.decision = certificate
+        for name, share in (("repeat", 0.5), ("repeat", 0.75), ("view", 1.0)):
+            self._effects.append(Timer(name, self.slot, self.view, share * time))
 
     def _broadcast(self, message: Message) -> None:
         self._to_repeat.append(message)
-        self._port.broadcast(message)
-        self.receive(message)
+        self._effects.append(Send(message))
+        self._take(message)

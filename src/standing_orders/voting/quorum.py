@@ -1,34 +1,29 @@
-"""Quorum vote for an honest counter: n >= 2f + 1.
+"""Byzantine-fault-tolerant vote with an honest counter: n agents, f faulty ones tolerated.
 
-**Model.** n agents each cast one ballot per event: allow, alert, block or quarantine. At most f of
-them are faulty: they may know every other ballot before they cast their own, conspire, cast
-anything or nothing. The counter is honest, and an honest ballot reaches it in time; an agent whose
-ballot is missing (silent, late, malformed) counts as faulty. Everybody learns the counter's
-result, so there is one.
+**Model.** Each agent casts one ballot per event on a ladder of choices: 0 asks for nothing, every
+further number for more. At most f agents are faulty: they may know every other ballot, conspire,
+cast anything or nothing. The counter is honest; a ballot that is missing, late or malformed counts
+as faulty.
 
-**Rule.** Honest agents may differ in good faith, block against quarantine, so equal ballots are
-not what is counted. Each rung of the ladder is a question of its own: "at least alert?", "at least
-block?", "at least quarantine?"; an action has a quorum if more than half of the valid ballots
-ask for at least that much (allow: if more than half ask for no more). The most severe action with a
-quorum wins. A tie says no to block and to quarantine; a tie between allow and everything else is
-no quorum, and the team alerts. Less than n - f valid ballots are no quorum either: more agents
-failed than the vote is made for. (In other words: the median ballot, and of two middle ballots
-what is nearest to alert. It is a median with a phantom voter, so no agent gains by lying about what
-it wants.)
+**Rule.** Honest agents may differ in good faith, so equal ballots are not what is counted. Each
+rung is a question of its own, "at least this much?", and has a quorum if more than half of the
+valid ballots say so; the highest rung with a quorum wins. A tie says no, except between 0 and more:
+that is no quorum, and neither are less than n - f valid ballots; the outcome then is 1, the least
+that is not nothing. (It is the median ballot, and of two middle ones what is nearest to 1: a median
+with a phantom voter, so that no agent gains by lying about what it wants.)
 
-**Claims**, for any honest ballots and anything that f faulty agents do:
+**Claims**, for n >= 2f + 1, any honest ballots and anything that f faulty agents do:
 
-1. *Range*: the outcome lies between the mildest and the most severe honest ballot.
+1. *Range*: the outcome lies between the lowest and the highest honest ballot.
 2. *Majority*: if more than n / 2 agents are honest and ask for at least `a`, the outcome is at
    least `a`; the same for at most. So if they all cast `a`, or all honest agents do, it is `a`.
-3. *Fallback*: without a quorum the outcome is alert, and the event is counted. Claims 1 and 2 hold
-   for it too: f faulty agents cannot force an alert that is out of range.
-4. *Sets of ballots*: for n >= 3f + 1 claim 1 also holds when up to f ballots of honest agents are
-   missing and f others lie, as long as n - f ballots are there; so does claim 2 for honest agents
-   that all cast the same. The agreement without trust (`pbft`) rests on this.
+3. *Fallback*: without a quorum the outcome is 1, and counted; claims 1 and 2 hold for it too.
+4. *Sets of ballots*: for n >= 3f + 1 claim 1 also holds when up to f honest ballots are missing
+   and f others lie, as long as n - f are there; so does claim 2 for honest agents that all cast the
+   same. The vote without a trusted counter (`pbft`) rests on this.
 
-With f + 1 faulty agents claim 1 fails for every n = 2f + 1 and 2f + 2. The tests enumerate all of
-this up to n = 7.
+With f + 1 faulty agents claim 1 fails for n = 2f + 1 and 2f + 2. The tests enumerate all of this up
+to n = 7.
 """
 
 from dataclasses import dataclass
@@ -37,22 +32,68 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.detect.actions import ALERT, ALLOW, NUM_ACTIONS
 from standing_orders.errors import VotingError
-from standing_orders.voting.record import settle_ties
 
-# The ballot of an agent that cast none; any other number that is no action is treated the same.
-MISSING = -1
+MISSING = -1  # the ballot of an agent that cast none; any number that is no choice is the same
+FALLBACK = 1  # the outcome without a quorum
 
 Ties = Literal["alert", "record"]
 TIES: tuple[str, ...] = get_args(Ties)
 
 
 @dataclass(frozen=True)
+class Committee:
+    """Agents that vote without a trusted counter: n >= 3f + 1, f >= 1.
+
+    Raises:
+        VotingError: too few agents for f, f = 0 or less than two choices; says which n is needed.
+
+    Example:
+        >>> Committee(n=4, f=1, num_choices=4).quorum, Committee(n=6, f=1, num_choices=4).quorum
+        (3, 4)
+    """
+
+    n: int
+    f: int  # faulty agents tolerated
+    num_choices: int  # at least 2
+
+    def __post_init__(self) -> None:
+        _check_counts(self.n, self.f, self.num_choices)
+        if self.f == 0:
+            most = (self.n - 1) // 3
+            advice = f"n = {self.n} tolerates up to {most}" if most else "one needs n >= 4"
+            raise VotingError(
+                f"n = {self.n} agents, f = 0: no faulty agent would be tolerated; {advice}"
+            )
+        if self.n < 3 * self.f + 1:
+            raise VotingError(
+                f"n = {self.n} agents, f = {self.f} faulty: a Byzantine-fault-tolerant vote "
+                f"without a trusted counter needs n >= 3f + 1 = {3 * self.f + 1}"
+            )
+
+    @property
+    def quorum(self) -> int:
+        """Smallest number such that any two quorums share f + 1 agents, so an honest one.
+
+        It is 2f + 1 for n = 3f + 1; for more agents 2f + 1 would not be enough.
+        """
+        return (self.n + self.f) // 2 + 1
+
+    @property
+    def num_ballots(self) -> int:
+        """Number of ballots a proposal must hold: as many as are certain to come."""
+        return self.n - self.f
+
+    def primary(self, slot: int, view: int) -> int:
+        """Agent that proposes in a view; the office goes round, from slot to slot as well."""
+        return (slot + view) % self.n
+
+
+@dataclass(frozen=True)
 class Decision:
     """Outcome of a vote on each of many events."""
 
-    actions: NDArray[np.int8]  # (num_events,): alert where there is no quorum, unless ties say else
+    choices: NDArray[np.int8]  # (num_events,): 1 where there is no quorum, unless ties say else
     has_quorum: NDArray[np.bool_]  # (num_events,)
 
     @property
@@ -65,28 +106,27 @@ def decide(
     votes: NDArray[np.integer],  # (num_events, n)
     f: int,
     *,
+    num_choices: int,
     ties: Ties = "alert",
 ) -> Decision:
     """Count the ballots of many events; see the rule and its claims at the top of this module.
 
     Args:
-        votes: one row per event in the order of arrival, one column per agent: an action, or
-            `MISSING`. A number that is no action is a missing ballot.
-        f: number of faulty agents that the vote must bear, at least 0.
-        ties: between allow and everything else: `alert`, or what the track `record` of the agents
-            over the earlier events says (allow or alert; `record.settle_ties`). Claim 1 holds
-            either way: both sides of a tie hold an honest ballot. Both count as no quorum.
-
-    Returns:
-        The action of each event and whether it had a quorum.
+        votes: one row per event in the order of arrival, one column per agent: a choice, or
+            `MISSING`. A number that is no choice is a missing ballot.
+        f: number of faulty agents tolerated, at least 0.
+        num_choices: rungs of the ladder, at least 2.
+        ties: between 0 and more: 1 (`alert`), or 0 or 1 by the track `record` of the agents over
+            the earlier events. Claim 1 holds either way: both sides of a tie hold an honest ballot.
+            Both count as no quorum.
 
     Raises:
         VotingError: n < 2f + 1, a quorum of one, or votes that are no table of whole numbers.
 
     Example:
         >>> votes = np.array([[3, 2, 2, 0], [0, 0, 2, 3], [2, 2, MISSING, MISSING]], dtype=np.int8)
-        >>> decision = decide(votes, f=1)
-        >>> decision.actions
+        >>> decision = decide(votes, f=1, num_choices=4)
+        >>> decision.choices
         array([2, 1, 1], dtype=int8)
         >>> decision.has_quorum
         array([ True, False, False])
@@ -100,51 +140,75 @@ def decide(
         raise VotingError(f"ties {ties!r}: must be one of {', '.join(TIES)}")
     num_agents = votes.shape[1]
     check_quorum_bound(num_agents, f)
-    num_valid, num_at_least = _count(votes)
-    actions = np.zeros(len(votes), dtype=np.int8)
-    for action in range(ALERT, NUM_ACTIONS):
-        # At least `action` implies at least everything below it, so the rungs add up.
-        actions += 2 * num_at_least[action] > num_valid
-    is_tied = 2 * num_at_least[ALERT] == num_valid
+    _check_counts(num_agents, f, num_choices)
+    num_at_least = np.zeros((num_choices, len(votes)), dtype=np.int32)
+    for ballots in votes.T:
+        for choice in range(num_choices):
+            num_at_least[choice] += (ballots >= choice) & (ballots < num_choices)
+    num_valid = num_at_least[0]
+    # At least `choice` implies at least everything below it, so the rungs add up.
+    choices = (2 * num_at_least[1:] > num_valid).sum(axis=0).astype(np.int8)
     has_enough = num_valid >= num_agents - f
+    is_tied = has_enough & (2 * num_at_least[1] == num_valid)
     has_quorum = has_enough & ~is_tied
-    actions[~has_quorum] = ALERT
+    choices[~has_quorum] = FALLBACK
     if ties == "record":
-        settle_ties(actions, votes, has_quorum=has_quorum, is_tied=is_tied & has_enough)
-    return Decision(actions=actions, has_quorum=has_quorum)
+        is_valid = (votes >= 0) & (votes < num_choices)
+        counted = np.where(has_quorum, choices, MISSING)
+        choices[is_tied] = _by_record(counted, np.where(is_valid, votes, MISSING), is_tied)
+    return Decision(choices=choices, has_quorum=has_quorum)
 
 
 def check_quorum_bound(n: int, f: int) -> None:
-    """Refuse a vote that cannot bear f faulty agents.
+    """Refuse a vote that cannot tolerate f faulty agents.
 
     Raises:
         VotingError: n < 2f + 1, or a single agent would be its own quorum; says which n is needed.
     """
-    check_counts(n, f)
+    _check_counts(n, f)
     if n < 2 * f + 1:
         raise VotingError(
-            f"n = {n} agents, f = {f} faulty: a quorum vote needs n >= 2f + 1 = {2 * f + 1}"
+            f"n = {n} agents, f = {f} faulty: a Byzantine-fault-tolerant vote needs "
+            f"n >= 2f + 1 = {2 * f + 1}"
         )
     if n == 1:
         raise VotingError("n = 1 agent: a quorum of one is no vote; needs n >= 2, or 3 for f = 1")
 
 
-def check_counts(n: int, f: int) -> None:
-    """Refuse numbers of agents and faulty agents that are no such numbers.
-
-    Raises:
-        VotingError: n < 1, f < 0, or not whole numbers.
-    """
-    for name, value, least in (("n", n, 1), ("f", f, 0)):
+def _check_counts(n: int, f: int, num_choices: int = 2) -> None:
+    for name, value, least in (("n", n, 1), ("f", f, 0), ("num_choices", num_choices, 2)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise VotingError(f"{name} = {value!r}: must be a whole number of at least {least}")
 
 
-def _count(votes: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Number of valid ballots (num_events,), and of those for at least each action (4, ...)."""
-    num_at_least = np.zeros((NUM_ACTIONS, len(votes)), dtype=np.int32)
+def _by_record(
+    choices: NDArray[np.integer],  # (num_events,): MISSING without a quorum
+    votes: NDArray[np.integer],  # (num_events, n): a choice or MISSING
+    is_tied: NDArray[np.bool_],  # (num_events,)
+) -> NDArray[np.int64]:  # (num_ties,)
+    """0 or 1 for each tie, by how each agent voted when the team chose 0 and when it chose more.
+
+    With the counts of the events before the tie (each started at 1) it is 1 if
+
+        log (P(more) / P(0)) + sum_i log (P(vote_i | more) / P(vote_i | 0)) > 0
+
+    over the agents that voted. An earlier tie counts half and half: left out, an agent whose errors
+    all ended in ties would seem to make none. An agent that always casts the same adds nothing.
+    (Naive Bayes of Dawid and Skene, 1979, with the vote in place of the truth.) A liar with a good
+    record can win a tie, and cannot do more than that.
+    """
+    tied = np.flatnonzero(is_tied)
+
+    def before(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray((np.cumsum(weights) - weights)[tied])
+
+    more = np.where(is_tied, 0.5, 1.0 * (choices > 0))
+    nothing = np.where(is_tied, 0.5, 1.0 * (choices == 0))
+    score = np.log((before(more) + 1) / (before(nothing) + 1))
     for ballots in votes.T:
-        is_action = ballots < NUM_ACTIONS
-        for action in range(ALLOW, NUM_ACTIONS):
-            num_at_least[action] += is_action & (ballots >= action)
-    return num_at_least[ALLOW], num_at_least
+        num_ballots = [before((ballots >= 0) * weight) for weight in (more, nothing)]
+        for is_vote in (ballots == 0, ballots > 0):
+            num_votes = [before(is_vote * weight) for weight in (more, nothing)]
+            share = [(num_votes[k] + 1) / (num_ballots[k] + 2) for k in range(2)]
+            score += np.where(is_vote[tied], np.log(share[0] / share[1]), 0.0)
+    return np.where(score > 0, 1, 0)

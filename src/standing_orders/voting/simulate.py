@@ -1,44 +1,133 @@
-"""Runs of the agreement without trust: one with given liars and network, or many drawn at random.
+"""Votes without a trusted counter in a simulated network: what they cost, and what breaks them.
 
-Use it to see what the vote costs (messages, views, time), and to look for a schedule that breaks
-it. For votes of a million events use `quorum.decide` on the ballots; the outcome of an agreement is
-the same rule on the ballots that were agreed on.
+For votes of a million events use `quorum.decide` on the ballots; the outcome here is the same rule
+on the ballots that were agreed on.
+
+**Network** (partial synchrony; Dwork, Lynch and Stockmeyer, 1988). Time is a number. Before
+`settle_time` a message may be lost, and takes up to `early_delay`; some links are slow throughout;
+some agents hear no commits of a view, or no decision passed on, which is how one agent decides
+while others do not. From `settle_time` on nothing is lost and nothing takes longer than `delay`;
+what was sent before and not lost arrives by `settle_time + delay`. Messages overtake each other at
+all times. Agents do not know `settle_time` nor `delay`. The network does not alter, invent or
+repeat messages. Liars may hold a message back as long as they like.
 """
 
-from collections.abc import Mapping, Sequence
+import heapq
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.detect.actions import ALERT, NUM_ACTIONS
 from standing_orders.errors import VotingError
 from standing_orders.seeding import child_seed
-from standing_orders.voting.byzantine import LyingPort, Plot
-from standing_orders.voting.checks import Checker
-from standing_orders.voting.committee import Committee
+from standing_orders.voting.byzantine import Liar, Plot
 from standing_orders.voting.liars import LIARS, lie
-from standing_orders.voting.messages import Message, Notary, is_well_formed
-from standing_orders.voting.network import Conditions, Network, Stream, Timer
-from standing_orders.voting.pbft import Patience, Port, Replica
-from standing_orders.voting.quorum import MISSING, decide
+from standing_orders.voting.messages import (
+    Checker,
+    Decided,
+    Notary,
+    Vote,
+)
+from standing_orders.voting.pbft import Effect, Patience, Replica, Timer
+from standing_orders.voting.quorum import FALLBACK, MISSING, Committee, decide
 
 # Liars that cast a false ballot and only that; the others lie about messages.
 BALLOT_LIARS = ("random", "always-allow", "always-block", "flip")
-# Long after any network of ours has settled: the time at which a run is given up.
-DEADLINE = 1e6
+DEADLINE = 1e6  # long after any network of ours has settled: the time at which a run is given up
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How a network behaves; times in the unit of `delay`.
+
+    Raises:
+        VotingError: a value is out of bounds.
+    """
+
+    settle_time: float = 0.0  # at least 0
+    delay: float = 1.0  # longest delay from then on, greater than 0
+    early_delay: float = 10.0  # longest delay before, at least `delay`
+    loss_prob: float = 0.0  # of a message sent before, 0 to 1
+    slow_prob: float = 0.0  # of a link to be slow until then, 0 to 1
+    deaf_prob: float = 0.0  # of an agent to hear no commits of a view until then, 0 to 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.settle_time < float("inf"):
+            raise VotingError(f"settle_time = {self.settle_time}: must be finite and at least 0")
+        if not 0 < self.delay <= self.early_delay < float("inf"):
+            raise VotingError(
+                f"delay = {self.delay}, early_delay = {self.early_delay}: must be finite, the "
+                "first greater than 0 and not above the second"
+            )
+        for name in ("loss_prob", "slow_prob", "deaf_prob"):
+            if not 0 <= (prob := getattr(self, name)) <= 1:
+                raise VotingError(f"{name} = {prob}: must be between 0 and 1")
+
+
+class Network:
+    """Queue of what will happen: messages and timers, in the order of their times."""
+
+    def __init__(self, conditions: Conditions, n: int, chance: Random) -> None:
+        self.now = 0.0
+        self.num_sent = 0
+        self._conditions = conditions
+        self._chance = chance
+        self._queue: list[tuple[float, int, int, object]] = []
+        self._num_queued = 0
+        self._is_slow = [
+            [chance.random() < conditions.slow_prob for _ in range(n)] for _ in range(n)
+        ]
+        self._is_deaf: dict[tuple[int, int], bool] = {}
+
+    def send(self, sender: int, recipient: int, message: object, hold: float = 0.0) -> None:
+        """Send a message, held back by its sender for a while."""
+        self.num_sent += 1
+        at = self.now + hold
+        told = self._conditions
+        arrival = at + told.delay * self._chance.random()
+        if at < told.settle_time:
+            if self._chance.random() < told.loss_prob or self._is_lost_on(recipient, message):
+                return
+            share = 1.0 if self._is_slow[sender][recipient] else self._chance.random()
+            arrival = min(at + share * told.early_delay, told.settle_time + arrival - at)
+        self._push(arrival, recipient, message)
+
+    def remind(self, agent: int, timer: Timer) -> None:
+        """Set a timer; clocks of agents run at the same speed."""
+        self._push(self.now + timer.after, agent, timer)
+
+    def next(self, deadline: float) -> tuple[int, object] | None:
+        """Advance to what happens next, at which agent; None if nothing does by the deadline."""
+        if not self._queue or self._queue[0][0] > deadline:
+            return None
+        self.now, _, agent, item = heapq.heappop(self._queue)
+        return agent, item
+
+    def _is_lost_on(self, recipient: int, message: object) -> bool:
+        if type(message) is Vote and message.phase == "commit":
+            key = (recipient, message.view)
+        elif type(message) is Decided:
+            key = (recipient, -1)
+        else:
+            return False
+        return self._is_deaf.setdefault(key, self._chance.random() < self._conditions.deaf_prob)
+
+    def _push(self, time: float, agent: int, item: object) -> None:
+        self._num_queued += 1
+        heapq.heappush(self._queue, (time, self._num_queued, agent, item))
 
 
 @dataclass(frozen=True)
 class Agreement:
     """What a run came to; liars have no decisions."""
 
-    actions: NDArray[np.int8]  # (num_slots,): as the first honest agent decided; alert if none did
+    choices: NDArray[np.int8]  # (num_slots,): as the first honest agent decided; 1 if none did
     has_quorum: NDArray[np.bool_]  # (num_slots,): decided, and the ballots decided on had a quorum
     has_agreement: NDArray[np.bool_]  # (num_slots,): no two honest agents decided differently
     is_valid: NDArray[np.bool_]  # (num_slots,): decisions within the range of honest votes
-    decisions: NDArray[np.int8]  # (num_slots, n): action that each agent decided, or MISSING
+    decisions: NDArray[np.int8]  # (num_slots, n): choice that each agent decided, or MISSING
     views: NDArray[np.int64]  # (num_slots, n): view in which it was decided, or -1
     times: NDArray[np.float64]  # (num_slots, n): when each agent decided, or nan
     is_honest: NDArray[np.bool_]  # (n,)
@@ -46,12 +135,12 @@ class Agreement:
 
     @property
     def num_undecided(self) -> int:
-        """Number of times an honest agent had no decision by the deadline, and alerted."""
+        """Number of times an honest agent had no decision by the deadline, and fell back to 1."""
         return int((self.decisions[:, self.is_honest] == MISSING).sum())
 
     @property
     def num_fallbacks(self) -> int:
-        """Number of slots that came to an alert for lack of a decision or of a quorum."""
+        """Number of slots that came to 1 for lack of a decision or of a quorum."""
         return int((~self.has_quorum).sum())
 
 
@@ -59,66 +148,56 @@ def agree(
     votes: NDArray[np.int8],  # (num_slots, n)
     f: int,
     *,
+    num_choices: int,
     liars: Mapping[int, str] | None = None,
     conditions: Conditions | None = None,
     patience: Patience | None = None,
-    interval: float = 1.0,
     deadline: float = DEADLINE,
     seed: int = 0,
 ) -> Agreement:
     """Let n agents agree on what each of some votes came to.
 
+    An agent without a decision by the deadline falls back to 1. That is no decision: one agent may
+    fall back where another decided, and no protocol can rule that out before the network settles.
+
     Args:
         votes: what every agent would vote if it were honest; `MISSING` if it has no vote.
-        f: number of liars that the agreement must bear, at least 1.
+        f: number of faulty agents tolerated, at least 1.
+        num_choices: choices that there are.
         liars: kind of each agent that lies, one of `liars.LIARS`; may be more than f.
         conditions: how the network behaves.
         patience: how long agents wait.
-        interval: time from the start of one slot to the start of the next, at least 0.
-        deadline: time at which agents without a decision fall back to alert.
+        deadline: time at which the run ends.
         seed: of the keys, the network and the liars; the same seed gives the same run.
-
-    Returns:
-        The decisions.
 
     Raises:
         VotingError: n < 3f + 1, no such liar, or another argument that is not acceptable.
 
     Example:
         >>> votes = np.array([[2, 2, 3, 0]], dtype=np.int8)
-        >>> result = agree(votes, f=1, liars={3: "equivocate"}, seed=1)
-        >>> result.decisions
+        >>> agree(votes, f=1, num_choices=4, liars={3: "equivocate"}, seed=1).decisions
         array([[ 2,  2,  2, -1]], dtype=int8)
     """
+    if votes.ndim != 2 or votes.dtype != np.int8:
+        raise VotingError(
+            f"votes of shape {votes.shape} and type {votes.dtype}: must be int8, one row per slot "
+            "and one column per agent"
+        )
+    committee = Committee(votes.shape[1], f, num_choices)
+    if not deadline >= 0:
+        raise VotingError(f"deadline = {deadline}: must be at least 0")
+    for agent, kind in (liars or {}).items():
+        if kind not in LIARS or not 0 <= agent < committee.n:
+            raise VotingError(
+                f"liar {agent}: {kind!r}: must be an agent from 0 to {committee.n - 1} and one of "
+                f"{', '.join(LIARS)}"
+            )
+    votes = np.where((votes >= 0) & (votes < num_choices), votes, np.int8(MISSING))
     run = _Run(
-        _checked_votes(votes),
-        Committee(votes.shape[1], f),
-        liars=dict(liars or {}),
-        conditions=conditions or Conditions(),
-        patience=patience or Patience(),
-        seed=seed,
+        votes, committee, liars or {}, conditions or Conditions(), patience or Patience(), seed
     )
-    if not (interval >= 0 and deadline >= 0):
-        raise VotingError(f"interval = {interval}, deadline = {deadline}: must be at least 0")
-    run.play(interval, deadline)
+    run.play(deadline)
     return run.result()
-
-
-class _HonestPort:
-    def __init__(self, agent: int, n: int, network: Network) -> None:
-        self._agent = agent
-        self._others = [other for other in range(n) if other != agent]
-        self._network = network
-
-    def send(self, recipient: int, message: Message) -> None:
-        self._network.send(self._agent, recipient, message)
-
-    def broadcast(self, message: Message) -> None:
-        for other in self._others:
-            self._network.send(self._agent, other, message)
-
-    def remind(self, timer: Timer, after: float) -> None:
-        self._network.remind(self._agent, timer, after)
 
 
 class _Run:
@@ -128,70 +207,45 @@ class _Run:
         self,
         votes: NDArray[np.int8],
         committee: Committee,
-        *,
         liars: Mapping[int, str],
         conditions: Conditions,
         patience: Patience,
         seed: int,
     ) -> None:
-        self.votes = votes
-        self.liars = liars
-        self.n = committee.n
-        self.patience = patience
-        self.seed = seed
+        self.votes = self.cast = votes
         self.committee = committee
-        self.cast = self._ballots()
-        self.checker = Checker(committee, Notary(self.n, child_seed(seed, "keys")))
-        self.signers = [self.checker.notary.signer(agent) for agent in range(self.n)]
-        self.network = Network(conditions, self.n, Stream(child_seed(seed, "network")))
-        self.ports = self._ports()
+        self.patience = patience
+        self.checker = Checker(committee, Notary(committee.n, child_seed(seed, "keys")))
+        self.signers = [self.checker.notary.signer(agent) for agent in range(committee.n)]
+        self.network = Network(conditions, committee.n, Random(child_seed(seed, "network")))
         self.replicas: dict[tuple[int, int], Replica] = {}
         self.times: dict[tuple[int, int], float] = {}
-
-    def _ballots(self) -> NDArray[np.int8]:
-        ballots = self.votes
-        rng = np.random.Generator(np.random.Philox(child_seed(self.seed, "ballots")))
-        for agent, kind in self.liars.items():
-            if kind not in LIARS or not 0 <= agent < self.n:
-                raise VotingError(
-                    f"liar {agent}: {kind!r}: must be an agent from 0 to {self.n - 1} and one of "
-                    f"{', '.join(LIARS)}"
-                )
+        rng = np.random.Generator(np.random.Philox(child_seed(seed, "ballots")))
+        chance = Random(child_seed(seed, "liars"))
+        shared = self._plot([agent for agent in liars if liars[agent] == "collude"], liars, chance)
+        self.liars: dict[int, Liar] = {}
+        for agent, kind in liars.items():
             if kind in BALLOT_LIARS:
-                ballots = lie(kind, ballots, [agent], rng)
-        return ballots
+                num_choices = committee.num_choices
+                self.cast = lie(kind, self.cast, [agent], rng, num_choices=num_choices)
+            plot = shared if kind == "collude" else self._plot([agent], liars, chance)
+            self.liars[agent] = Liar(kind, self.signers[agent], plot, hold=2 * patience.view)
 
-    def _ports(self) -> list[Port]:
-        ports: list[Port] = [_HonestPort(i, self.n, self.network) for i in range(self.n)]
-        stream = Stream(child_seed(self.seed, "liars"))
-        together = [agent for agent, kind in self.liars.items() if kind == "collude"]
-        shared = self._plot(together, stream)
-        for agent, kind in self.liars.items():
-            ports[agent] = LyingPort(
-                kind,
-                self.signers[agent],
-                network=self.network,
-                plot=shared if kind == "collude" else self._plot([agent], stream),
-                stream=stream,
-                hold=2 * self.patience.view,
-            )
-        return ports
-
-    def _plot(self, members: Sequence[int], stream: Stream) -> Plot:
-        sides = [0] * self.n
-        honest = [agent for agent in range(self.n) if agent not in self.liars]
-        first = stream.below(2)
-        while honest:
-            agent = honest.pop(stream.below(len(honest)))
-            sides[agent] = (first + len(honest)) % 2
+    def _plot(self, members: Iterable[int], liars: Iterable[int], chance: Random) -> Plot:
+        """Split the honest agents into two halves that hear different stories."""
+        sides = [0] * self.committee.n
+        honest = sorted(set(range(self.committee.n)) - set(liars))
+        first = chance.randrange(2)
+        for place, agent in enumerate(chance.sample(honest, len(honest))):
+            sides[agent] = (first + place) % 2
         signers = {agent: self.signers[agent] for agent in members}
-        return Plot(self.committee, signers, sides, stream)
+        return Plot(self.committee, signers, sides, chance)
 
-    def play(self, interval: float, deadline: float) -> None:
+    def play(self, deadline: float) -> None:
         """Run until every honest agent decided every slot, or the deadline."""
-        for number, agent in np.ndindex(*self.votes.shape):
-            self.network.remind(agent, Timer("start", number, 0), number * interval)
-        num_open = len(self.votes) * (self.n - len(self.liars))
+        for slot, agent in np.ndindex(*self.votes.shape):
+            self.network.remind(agent, Timer("start", slot, 0, after=float(slot)))
+        num_open = len(self.votes) * (self.committee.n - len(self.liars))
         while num_open and (event := self.network.next(deadline)) is not None:
             agent, item = event
             slot = getattr(item, "slot", None)
@@ -199,18 +253,12 @@ class _Run:
                 continue
             if type(item) is Timer and item.name == "start":
                 self._start(slot, agent)
-            replica = self.replicas.get((slot, agent))
-            if replica is None:
-                continue
-            was_open = replica.decision is None
-            if type(item) is Timer:
-                replica.on_timer(item)
-            else:
-                self._hear(agent, item)
-                replica.receive(item)
-            if was_open and replica.decision is not None and agent not in self.liars:
-                self.times[slot, agent] = self.network.now
-                num_open -= 1
+            elif (replica := self.replicas.get((slot, agent))) is not None:
+                was_open = replica.decision is None
+                self._deliver(agent, replica, item)
+                if was_open and replica.decision is not None and agent not in self.liars:
+                    self.times[slot, agent] = self.network.now
+                    num_open -= 1
 
     def _start(self, slot: int, agent: int) -> None:
         replica = Replica(
@@ -221,22 +269,40 @@ class _Run:
             patience=self.patience,
         )
         self.replicas[slot, agent] = replica
-        port = self.ports[agent]
-        if isinstance(port, LyingPort):
-            port.replicas[slot] = replica
-        replica.start(port)
+        if agent in self.liars:
+            self.liars[agent].replicas[slot] = replica
+        self._carry_out(agent, replica.start())
 
-    def _hear(self, agent: int, item: object) -> None:
-        port = self.ports[agent]
-        if isinstance(port, LyingPort) and is_well_formed(item, self.n):
-            port.heard.append(cast(Message, item))
+    def _deliver(self, agent: int, replica: Replica, item: object) -> None:
+        if type(item) is Timer:
+            effects = replica.on_timer(item)
+        else:
+            if agent in self.liars and self.checker.is_well_formed(item):
+                self.liars[agent].heard.append(item)
+            effects = replica.receive(item)
+        self._carry_out(agent, effects)
+
+    def _carry_out(self, agent: int, effects: Iterable[Effect]) -> None:
+        liar = self.liars.get(agent)
+        everyone = range(self.committee.n)
+        for effect in effects:
+            if isinstance(effect, Timer):
+                self.network.remind(agent, effect)
+                continue
+            to = everyone if effect.recipient is None else (effect.recipient,)
+            for recipient in to:
+                if recipient == agent:
+                    continue
+                told = liar.tell(recipient, effect.message) if liar else ((effect.message, 0.0),)
+                for message, hold in told:
+                    self.network.send(agent, recipient, message, hold)
 
     def result(self) -> Agreement:
-        """Compute the action of every decision, and compare the decisions."""
-        num_slots = len(self.votes)
-        ballots = np.full((num_slots, self.n, self.n), MISSING, dtype=np.int8)
-        views = np.full((num_slots, self.n), -1, dtype=np.int64)
-        times = np.full((num_slots, self.n), np.nan)
+        """Compute the outcome of every decision, and compare the decisions."""
+        num_slots, n = self.votes.shape
+        ballots = np.full((num_slots, n, n), MISSING, dtype=np.int8)
+        views = np.full((num_slots, n), -1, dtype=np.int64)
+        times = np.full((num_slots, n), np.nan)
         digests: list[set[bytes]] = [set() for _ in range(num_slots)]
         for (slot, agent), time in self.times.items():
             certificate = self.replicas[slot, agent].decision
@@ -244,19 +310,19 @@ class _Run:
             times[slot, agent], views[slot, agent] = time, certificate.view
             digests[slot].add(certificate.value.digest)
             for ballot in certificate.value.ballots:
-                ballots[slot, agent, ballot.sender] = ballot.action
-        outcome = decide(ballots.reshape(-1, self.n), self.committee.f)
+                ballots[slot, agent, ballot.sender] = ballot.choice
+        committee = self.committee
+        outcome = decide(ballots.reshape(-1, n), committee.f, num_choices=committee.num_choices)
         has_decided = ~np.isnan(times)
-        decisions = np.where(has_decided, outcome.actions.reshape(num_slots, self.n), MISSING)
-        first = has_decided.argmax(axis=1)
-        rows = np.arange(num_slots)
+        decisions = np.where(has_decided, outcome.choices.reshape(num_slots, n), MISSING)
+        first = np.arange(num_slots), has_decided.argmax(axis=1)
         has_any = has_decided.any(axis=1)
-        is_honest = np.array([agent not in self.liars for agent in range(self.n)])
+        is_honest = np.array([agent not in self.liars for agent in range(n)])
         return Agreement(
-            actions=np.where(has_any, decisions[rows, first], ALERT).astype(np.int8),
-            has_quorum=has_any & outcome.has_quorum.reshape(num_slots, self.n)[rows, first],
+            choices=np.where(has_any, decisions[first], FALLBACK).astype(np.int8),
+            has_quorum=has_any & outcome.has_quorum.reshape(num_slots, n)[first],
             has_agreement=np.array([len(different) <= 1 for different in digests], dtype=np.bool_),
-            is_valid=_in_range(decisions, self.votes[:, is_honest]),
+            is_valid=_in_range(decisions, self.votes[:, is_honest], committee.num_choices),
             decisions=decisions.astype(np.int8),
             views=views,
             times=times,
@@ -266,23 +332,13 @@ class _Run:
 
 
 def _in_range(
-    decisions: NDArray[np.int8],  # (num_slots, n)
+    decisions: NDArray[np.integer],  # (num_slots, n)
     honest: NDArray[np.int8],  # (num_slots, num_honest)
+    num_choices: int,
 ) -> NDArray[np.bool_]:  # (num_slots,)
-    if not honest.shape[1]:
-        return np.ones(len(decisions), dtype=np.bool_)
+    """Whether every decision lies between the lowest and the highest honest vote."""
     has_vote = honest != MISSING
-    lowest = np.where(has_vote, honest, NUM_ACTIONS).min(axis=1, keepdims=True)
-    highest = np.where(has_vote, honest, MISSING).max(axis=1, keepdims=True)
+    lowest = np.where(has_vote, honest, num_choices).min(axis=1, initial=num_choices)[:, None]
+    highest = np.where(has_vote, honest, MISSING).max(axis=1, initial=MISSING)[:, None]
     is_inside = (decisions >= lowest) & (decisions <= highest)
     return np.asarray((is_inside | (decisions == MISSING)).all(axis=1))
-
-
-def _checked_votes(votes: NDArray[np.int8]) -> NDArray[np.int8]:
-    if votes.ndim != 2 or votes.dtype != np.int8:
-        raise VotingError(
-            f"votes of shape {votes.shape} and type {votes.dtype}: must be int8, one row per slot "
-            "and one column per agent"
-        )
-    is_action = (votes >= 0) & (votes < NUM_ACTIONS)
-    return np.where(is_action, votes, np.int8(MISSING))

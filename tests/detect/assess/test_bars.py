@@ -4,20 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from standing_orders.detect.assess.assess import Team, assess, assess_liars
-from standing_orders.detect.assess.contest import seeded, train_team
-from standing_orders.detect.assess.stopping import fit_fixed_prefix
+from standing_orders.detect.assess.baselines import Baselines
+from standing_orders.detect.assess.report import assess, assess_liars
+from standing_orders.detect.compare import seeded, train_team
 from standing_orders.detect.config import DetectConfig, LearnConfig
 from standing_orders.detect.data.events import DataSet
 from standing_orders.detect.data.load import load
 from standing_orders.detect.data.synthetic import make_sessions
-from standing_orders.learn.run import use_one_thread
+from standing_orders.detect.team import Team
+from standing_orders.learn.ppo import use_one_thread
 
 
-def trained(config: DetectConfig, data: DataSet) -> tuple[Team, DetectConfig]:
+def trained(config: DetectConfig, data: DataSet) -> Team:
     use_one_thread()
-    own = config.settled(data.task)
-    return train_team(own, data), own
+    return train_team(config, data)
 
 
 @pytest.mark.slow
@@ -26,20 +26,20 @@ def test_records(real_data: Path, name: str, least_f1: float) -> None:
     config = DetectConfig(data=(real_data / name,), format=name, prevalence=0.089)
     config = seeded(config, 11)
     data = load(config.data_config())
-    team, config = trained(config, data)
-    honest = assess(team, data, config)["f1"]
+    team = trained(config, data)
+    judged = team.judge(data.test)
+    honest = assess(team, data, config, judged=judged)["f1"]
     assert honest >= least_f1
-    lied_to = [row.worst for row in assess_liars(team, data, config) if row.num_liars == 1]
+    rows = assess_liars(team, judged, data)
+    lied_to = [row.main.worst for row in rows if row.num_liars == 1]
     assert honest - min(lied_to) <= 0.02
 
 
 def check_sessions(config: DetectConfig, data: DataSet) -> None:
     """The team costs less than gradient boosting that judges once, after k events."""
-    team, config = trained(config, data)
-    found = assess(team, data, config)
-    parts, costs = (data.train, data.validation, config.seed), config.session_costs
-    best = fit_fixed_prefix(*parts, costs=costs)
-    alike = fit_fixed_prefix(*parts, costs=costs, mean_events=found["mean_events_seen"])
+    found, baselines = assess(trained(config, data), data, config), Baselines(data, config)
+    best = baselines.fixed_prefix()
+    alike = baselines.fixed_prefix(mean_events=found["mean_events_seen"])
     for rule in (best, alike):
         assert found["mean_cost"] < assess(rule, data, config)["mean_cost"]
 

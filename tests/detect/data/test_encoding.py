@@ -5,9 +5,10 @@ import pytest
 from numpy.typing import NDArray
 
 from standing_orders.detect.data.columns import Column, NumericColumn, WordColumn
-from standing_orders.detect.data.encoding import CONSTANT, EncodingOptions, fit_encoder
+from standing_orders.detect.data.encoding import CONSTANT, fit_encoder
+from standing_orders.detect.data.options import DataConfig
 
-PLAIN = EncodingOptions(pieces=0)
+PLAIN = DataConfig(pieces=0)
 
 
 def numbers(*values: float, name: str = "x") -> NumericColumn:
@@ -22,7 +23,7 @@ def words(text: str, name: str = "w") -> WordColumn:
 
 
 def encode(
-    column: Column, num_train: int, options: EncodingOptions = PLAIN
+    column: Column, num_train: int, options: DataConfig = PLAIN
 ) -> tuple[tuple[str, ...], NDArray[np.float32]]:
     """Names and features of all rows, fitted on the first ones."""
     encoder, _ = fit_encoder([column], np.arange(num_train), options)
@@ -57,16 +58,14 @@ def test_units_do_not_matter() -> None:
 
 
 def test_pieces_rise_from_zero_to_one_between_training_quantiles() -> None:
-    names, features = encode(numbers(0, 1, 2, 3, 4, 5.5, -9), 5, EncodingOptions(pieces=2))
+    names, features = encode(numbers(0, 1, 2, 3, 4, 5.5, -9), 5, DataConfig(pieces=2))
     assert names == ("x", "x[0]", "x[1]")
     np.testing.assert_allclose(features[:, 1], [0, 0.5, 1, 1, 1, 1, 0])
     np.testing.assert_allclose(features[:, 2], [0, 0, 0, 0.5, 1, 1, 0])
 
 
 def test_infinite_and_absurd_numbers_become_the_extremes_of_training() -> None:
-    _, features = encode(
-        numbers(1, 2, 3, np.inf, -np.inf, 1e308, 3, 1), 5, EncodingOptions(pieces=4)
-    )
+    _, features = encode(numbers(1, 2, 3, np.inf, -np.inf, 1e308, 3, 1), 5, DataConfig(pieces=4))
     np.testing.assert_array_equal(features[3], features[6])
     np.testing.assert_array_equal(features[5], features[6])
     np.testing.assert_array_equal(features[4], features[7])
@@ -80,7 +79,7 @@ def test_missing_numbers_become_the_training_median_and_say_so() -> None:
 
 
 def test_missing_numbers_stay_silent_on_request_or_if_training_had_none() -> None:
-    silent = EncodingOptions(pieces=0, mark_missing=False)
+    silent = DataConfig(pieces=0, missing="median")
     assert encode(numbers(1, 2, 9, np.nan), 4, silent)[0] == ("x",)
     names, features = encode(numbers(1, 2, 9, np.nan, 2), 3)
     assert names == ("x",)
@@ -88,7 +87,7 @@ def test_missing_numbers_stay_silent_on_request_or_if_training_had_none() -> Non
 
 
 def test_rare_unseen_and_missing_words_share_one_feature() -> None:
-    options = EncodingOptions(min_count=2)
+    options = DataConfig()
     names, features = encode(words("aaabbcz-"), 6, options)
     assert names == ("w=a", "w=b", "w=other")
     assert features.argmax(axis=1).tolist() == [0, 0, 0, 1, 1, 2, 2, 2]
@@ -96,22 +95,22 @@ def test_rare_unseen_and_missing_words_share_one_feature() -> None:
 
 
 def test_unseen_words_are_all_zero_if_training_has_no_rare_one() -> None:
-    names, features = encode(words("aabbz-"), 4, EncodingOptions(min_count=2))
+    names, features = encode(words("aabbz-"), 4, DataConfig())
     assert names == ("w=a", "w=b")
     assert features.tolist() == [[1, 0], [1, 0], [0, 1], [0, 1], [0, 0], [0, 0]]
 
 
 def test_missing_words_are_marked_if_training_had_some() -> None:
-    names, features = encode(words("aab--bc"), 4, EncodingOptions(min_count=2))
+    names, features = encode(words("aab--bc"), 4, DataConfig())
     assert names == ("w=a", "w=other", "w=missing")
     assert features.argmax(axis=1).tolist() == [0, 0, 1, 2, 2, 1, 1]
-    names, features = encode(words("aabb-cd"), 5, EncodingOptions(min_count=2))
+    names, features = encode(words("aabb-cd"), 5, DataConfig())
     assert names == ("w=a", "w=b", "w=missing")
     assert features[4:].tolist() == [[0, 0, 1], [0, 0, 0], [0, 0, 0]]
 
 
 def test_no_more_words_than_allowed_get_a_feature() -> None:
-    names, _ = encode(words("aaabbbcc"), 8, EncodingOptions(max_values=1))
+    names, _ = encode(words("aaabbbcc"), 8, DataConfig(max_values=1))
     assert names == ("w=a", "w=other")
 
 
@@ -136,7 +135,7 @@ def test_a_number_that_only_says_whether_it_is_there_is_that_one_feature() -> No
     names, features = encode(numbers(5, np.nan, 5, np.nan), 4)
     assert names == ("x=missing",)
     assert features[:, 0].tolist() == [0, 1, 0, 1]
-    silent = EncodingOptions(pieces=0, mark_missing=False)
+    silent = DataConfig(pieces=0, missing="median")
     assert fit_encoder([numbers(5, np.nan, 5)], np.arange(3), silent)[1] == {"x": CONSTANT}
 
 
@@ -146,7 +145,9 @@ def test_no_training_feature_is_ever_constant() -> None:
         size = int(rng.integers(2, 60))
         pool = np.array([0, 1, 5, -2.5, 1e-9, 1e300, np.inf, -np.inf, np.nan])
         values = rng.choice(pool[: rng.integers(1, 10)], size=size)
-        options = EncodingOptions(int(rng.integers(0, 9)), mark_missing=bool(rng.integers(2)))
+        options = DataConfig(
+            pieces=int(rng.integers(0, 9)), missing=("median", "indicator")[rng.integers(2)]
+        )
         encoder, _ = fit_encoder([numbers(*values)], np.arange(size), options)
         features = encoder.encode([numbers(*values)], np.arange(size))
         assert np.isfinite(features).all()

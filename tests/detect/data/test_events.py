@@ -1,12 +1,13 @@
 """Events: sessions taken whole, shapes and finiteness checked."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from standing_orders.detect.actions import ACTION_NAMES, NUM_ACTIONS, QUARANTINE
-from standing_orders.detect.data.events import Events
+from standing_orders.detect.data.events import Events, Sessions
 from standing_orders.errors import DataError, NumericsError
 
 
@@ -72,3 +73,55 @@ def test_a_feature_that_is_not_finite_is_named() -> None:
     features[3, 1] = np.nan
     with pytest.raises(NumericsError, match="'b=x' is not finite"):
         replace(make_events(), features=features)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("ufunc", [np.add, np.maximum, np.minimum])
+def test_folds_equal_numpy_on_each_session(kind: type, ufunc: np.ufunc) -> None:
+    sessions = Sessions(np.array([0, 3, 4, 10, 12, 13]))
+    values = (9 * np.random.default_rng(0).normal(size=(13, 2))).astype(kind)
+    running, folded = sessions.running(ufunc, values), sessions.fold(ufunc, values)
+    assert running.dtype == kind
+    for index, (first, end) in enumerate(pairwise(sessions.starts)):
+        expected = ufunc.accumulate(values[first:end], axis=0)
+        assert running[first:end] == pytest.approx(expected)
+        assert folded[index] == pytest.approx(expected[-1])
+
+
+def test_a_record_is_a_session_of_one_event() -> None:
+    records = Sessions.of_lengths([1, 1, 1])
+    assert records.index.tolist() == [0, 1, 2]
+    assert records.is_last.all()
+    values = np.array([4.0, -1.0, 2.0])
+    assert records.running(np.add, values).tolist() == values.tolist()
+    assert records.rows(np.array([2, 2, 0])).tolist() == [2, 2, 0]
+
+
+def test_history_by_hand() -> None:
+    events = replace(
+        make_events(),
+        features=np.array([[1, 0], [3, 0], [-4, 2], [5, 4], [5, 1], [6, 0]], dtype=np.float32),
+    )
+    assert events.with_history()[:, [0, 2, 4, 6]].tolist() == [
+        [1, 1, 1, 1],
+        [3, 3, 3, 1],
+        [-4, -0.5, 3, 2],
+        [5, pytest.approx(4 / 3), 5, 3],
+        [5, 5, 5, 1],
+        [6, 5.5, 6, 2],
+    ]
+    assert events.sessions.place.tolist() == [0, 0, 1, 2, 0, 1]
+
+
+def test_history_is_mean_and_maximum_of_the_session_so_far() -> None:
+    events = make_events()
+    history = events.with_history()
+    assert history.shape == (6, 7)
+    np.testing.assert_array_equal(history[:, :2], events.features)
+    for session in range(events.num_sessions):
+        start, end = events.starts[session : session + 2]
+        for at in range(start, end):
+            so_far = events.features[start : at + 1]
+            np.testing.assert_allclose(history[at, 2:4], so_far.mean(axis=0))
+            np.testing.assert_allclose(history[at, 4:6], so_far.max(axis=0))
+            assert history[at, 6] == at + 1 - start

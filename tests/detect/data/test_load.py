@@ -199,13 +199,6 @@ def test_prevalence_is_lowered_by_dropping_threats(file: Path) -> None:
     )
 
 
-def test_weighted_sampling_touches_the_training_part_only(file: Path) -> None:
-    natural, weighted = load_file(file), load_file(file, sampling="weighted")
-    assert weighted.train.prevalence == pytest.approx(0.5, abs=0.1)
-    assert weighted.train.num_events == natural.train.num_events
-    np.testing.assert_array_equal(weighted.test.features, natural.test.features)
-
-
 def test_duplicates_go_on_request(tmp_path: Path) -> None:
     table = make_table(200)
     double = pa.concat_tables([table, table.set_column(0, "id", pa.array(np.arange(200) + 900))])
@@ -326,11 +319,6 @@ def test_every_option_is_a_flag_with_a_description() -> None:
     )
     assert config.data == (Path("a.csv"), Path("b.csv"))
     assert config.ignore == ("p", "q")
-
-
-def test_help_says_why_weighted_sampling_hurts() -> None:
-    description = DataConfig.model_fields["sampling"].description
-    assert description is not None and "hurts" in description
 
 
 @pytest.mark.parametrize("spelling", ["\t", "\\t", "tab"])

@@ -6,7 +6,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import average_precision_score
 
 from standing_orders.detect.data.events import Events
-from standing_orders.detect.data.history import with_history
 from standing_orders.detect.data.synthetic import CHAINS, UNSEEN, make_sessions
 
 
@@ -75,7 +74,7 @@ def test_single_events_are_not_enough_but_the_history_of_the_session_is() -> Non
     def alone(events: Events) -> object:
         return events.features
 
-    event, history = score(alone), score(with_history)
+    event, history = score(alone), score(Events.with_history)
     prevalence = dataset.validation.prevalence
     print(f"PR-AUC: event {event:.3f}, history {history:.3f}, prevalence {prevalence:.3f}")
     assert event < 0.3

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from standing_orders.detect.data.options import DataConfig
 from standing_orders.detect.data.tables import read_tables
 from standing_orders.errors import DataError
 
@@ -16,7 +17,7 @@ CSV = "a,b\n1,x\n2,y\n"
 
 def read(*paths: Path, **options: object) -> pa.Table:
     limits = {"max_rows": 1000, "max_bytes": 10**6}
-    return read_tables(paths, **(limits | options))  # type: ignore[arg-type]
+    return read_tables(paths, DataConfig(**(limits | options)))
 
 
 def write(path: Path, text: str) -> Path:

@@ -5,12 +5,16 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
+from standing_orders.detect.data.options import DataConfig
 from standing_orders.detect.data.traces import Traces, describe_traces, read_traces
 from standing_orders.errors import DataError
 
 
 def read(values: list[object], chunk: int = 3, max_events: int = 100) -> Traces:
-    return read_traces("t", pa.array(values), chunk=chunk, max_events=max_events)
+    return read_traces(
+        pa.chunked_array([pa.array(values)]),
+        DataConfig(trace="t", chunk=chunk, max_events=max_events),
+    )
 
 
 def describe(

@@ -7,17 +7,22 @@ import pytest
 import torch
 
 from standing_orders.detect.actions import ALERT, ALLOW, BLOCK
-from standing_orders.detect.costs import CostTable
+from standing_orders.detect.costs import (
+    CostConfig,
+    Game,
+    SessionCosts,
+    play,
+    record_game,
+    session_game,
+)
+from standing_orders.detect.data.events import Sessions
 from standing_orders.detect.learn.credit import expected_credit, sampled_credit
-from standing_orders.detect.learn.game import Game, make_game, play
-from standing_orders.detect.session_costs import SessionCosts
-from tests.detect.learn.test_game import events_of
 
 COSTS = SessionCosts(alert=0.5, delay=1.0, false_block=4.0, miss=8.0, alert_relief=0.5)
 
 
 def game_of(is_threat: list[bool], lengths: list[int]) -> Game:
-    return make_game(events_of(is_threat, lengths), "sessions", CostTable(), COSTS)
+    return session_game(np.array(is_threat), Sessions.of_lengths(lengths), COSTS)
 
 
 def random_probs(agents: int, rows: int, seed: int) -> np.ndarray:
@@ -28,7 +33,7 @@ def random_probs(agents: int, rows: int, seed: int) -> np.ndarray:
 def expected_return(probs: np.ndarray, game: Game) -> float:
     """Sum over all joint actions of one session: chance times return."""
     total = 0.0
-    for actions in itertools.product(range(4), repeat=game.num_events):
+    for actions in itertools.product(range(4), repeat=game.sessions.num_events):
         chance = np.prod([probs[t, a] for t, a in enumerate(actions)])
         total += chance * play(game, np.array(actions)).rewards.sum()
     return float(total)
@@ -73,13 +78,13 @@ def test_the_gradient_is_that_of_the_expected_return() -> None:
 
 
 def test_records_are_a_bandit_whose_rewards_are_known() -> None:
-    table = CostTable()
-    game = make_game(events_of([True, False], [1, 1]), "records", table, SessionCosts())
+    rewards = CostConfig().rewards()
+    game = record_game(np.array([True, False]), rewards)
     probs = np.full((1, 2, 4), 0.25)
     credit = expected_credit(probs, game, gamma=0.0)
-    mean = table.rewards().mean(axis=0)
-    assert credit.advantages[0, 0].tolist() == pytest.approx(list(table.rewards()[:, 1] - mean[1]))
-    assert credit.advantages[0, 1].tolist() == pytest.approx(list(table.rewards()[:, 0] - mean[0]))
+    mean = rewards.mean(axis=0)
+    assert credit.advantages[0, 0].tolist() == pytest.approx(list(rewards[:, 1] - mean[1]))
+    assert credit.advantages[0, 1].tolist() == pytest.approx(list(rewards[:, 0] - mean[0]))
     assert (credit.weights == 1).all()
 
 
@@ -90,7 +95,9 @@ def test_sampled_advantages_by_hand() -> None:
     played = play(game, actions)
     assert played.rewards.tolist() == [-1.0, -9.0, -4.0, 0.0]
     values = np.array([[-2.0, -3.0, -1.0, 7.0]])
-    credit = sampled_credit([played], values, game.starts, gamma=0.5, gae_lambda=0.5)
+    credit = sampled_credit(
+        played.rewards[None], [played], values, game.sessions, gamma=0.5, gae_lambda=0.5
+    )
     last = -9.0 + 3.0
     first = -1.0 + 0.5 * -3.0 + 2.0 + 0.25 * last
     assert credit.advantages[0].tolist() == pytest.approx([first, last, -3.0, 0.0])
@@ -107,7 +114,9 @@ def test_sampled_advantages_agree_with_the_expected_ones_on_average() -> None:
     for actions in itertools.product(range(4), repeat=3):
         chance = np.prod([probs[0, t, a] for t, a in enumerate(actions)])
         played = play(game, np.array(actions))
-        credit = sampled_credit([played], exact.targets, game.starts, gamma=1.0, gae_lambda=1.0)
+        credit = sampled_credit(
+            played.rewards[None], [played], exact.targets, game.sessions, gamma=1.0, gae_lambda=1.0
+        )
         for t, a in enumerate(actions):
             found[t, a] += chance * credit.advantages[0, t] * credit.weights[0, t]
     assert np.allclose(found, wanted, atol=1e-5)

@@ -6,14 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from standing_orders.detect.assess.assess import Team, assess_foresight, assess_rules
+from standing_orders.detect.assess.report import assess_foresight, assess_rules
 from standing_orders.detect.config import DetectConfig, LearnConfig, RulesConfig, TeamConfig
 from standing_orders.detect.data.events import DataSet
 from standing_orders.detect.data.synthetic import make_sessions
-from standing_orders.detect.learn.foresight import Foresight, explained, recall
+from standing_orders.detect.learn.foresight import (
+    ValidationBatch,
+    foreseen_shares,
+    stretches,
+    window_features,
+)
 from standing_orders.detect.learn.trainer import Trainer
-from standing_orders.detect.learn.unseen import stretches
+from standing_orders.detect.network import ConstraintHeads
 from standing_orders.detect.rules import RuleBook, RuleConfig, Streams
+from standing_orders.detect.team import Team
 
 
 def rules_of(*windows: tuple[str, int]) -> RuleBook:
@@ -44,7 +50,7 @@ def test_a_head_is_told_of_each_window_that_rules_look_at() -> None:
         suspicion=np.array([[0.75], [0.25], [0.5], [0.75]]),
     )
     book = rules_of(("session", 4), ("stream", 4), ("session", 4))
-    known = recall(streams, book.rules)
+    known = window_features(streams, book.rules)
     assert known.shape == (1, 4, 16)  # two windows
     # alert, block, quarantine, changed, suspicion, suspicion allowed, trust in what was flagged
     session, stream = known[0, 3, :8], known[0, 3, 8:]
@@ -57,7 +63,7 @@ def test_a_head_is_told_nothing_of_the_truth() -> None:
     actions, doubt = np.array([[1], [0]]), np.array([[0.9], [0.2]])
     book = rules_of(("stream", 2))
     first, second = (
-        recall(Streams(actions, np.full((2, 1), truth), suspicion=doubt), book.rules)
+        window_features(Streams(actions, np.full((2, 1), truth), suspicion=doubt), book.rules)
         for truth in (False, True)
     )
     assert np.array_equal(first, second)
@@ -65,7 +71,7 @@ def test_a_head_is_told_nothing_of_the_truth() -> None:
 
 def test_what_is_foreseen_is_in_the_units_of_the_margins() -> None:
     book = rules_of(("stream", 2), ("stream", 2))
-    heads = Foresight(2, 3, book.rules, torch.Generator().manual_seed(0))
+    heads = ConstraintHeads(2, 3, book.rules, torch.Generator().manual_seed(0))
     heads.note(torch.tensor([[1.0, 10.0], [3.0, 10.0]]))
     assert heads.mean.tolist() == [2.0, 10.0]
     assert heads.spread.tolist() == pytest.approx([1.0, 1e-3])  # never nothing
@@ -75,7 +81,7 @@ def test_what_is_foreseen_is_in_the_units_of_the_margins() -> None:
 
 
 def test_mean_and_spread_follow_a_team_that_learns() -> None:
-    heads = Foresight(1, 1, rules_of(("stream", 2)).rules, torch.Generator().manual_seed(0))
+    heads = ConstraintHeads(1, 1, rules_of(("stream", 2)).rules, torch.Generator().manual_seed(0))
     heads.note(torch.full((4, 1), -1.0))
     for _ in range(60):
         heads.note(torch.tensor([[0.0], [1.0]]))
@@ -83,11 +89,22 @@ def test_mean_and_spread_follow_a_team_that_learns() -> None:
     assert float(heads.spread[0]) == pytest.approx(0.5, abs=0.01)
 
 
-def test_explained_is_0_for_the_mean_and_1_for_the_truth() -> None:
+def test_foreseen_is_0_for_the_mean_and_1_for_the_truth() -> None:
+    book = rules_of(("stream", 2), ("stream", 2))
     margins = torch.tensor([[0.0, 0.5], [1.0, 0.5], [2.0, 0.5]])
-    assert explained(margins, margins) == [1.0, None]
-    assert explained(torch.ones(3, 2), margins)[0] == pytest.approx(0.0)
-    worse = explained(torch.tensor([[2.0, 0.5], [1.0, 0.5], [0.0, 0.5]]), margins)[0]
+
+    class Fixed(ConstraintHeads):
+        def margins(self, inputs: torch.Tensor) -> torch.Tensor:
+            return inputs
+
+    heads = Fixed(1, 1, book.rules, torch.Generator().manual_seed(0))
+
+    def shares(foreseen: torch.Tensor) -> list[float | None]:
+        return list(foreseen_shares(heads, ValidationBatch(foreseen, margins), book).values())
+
+    assert shares(margins) == [1.0, None]
+    assert shares(torch.ones(3, 2))[0] == pytest.approx(0.0)
+    worse = shares(torch.tensor([[2.0, 0.5], [1.0, 0.5], [0.0, 0.5]]))[0]
     assert worse == pytest.approx(-3.0)
 
 
@@ -117,7 +134,8 @@ def test_the_heads_foresee_the_margins_of_new_events_better_than_any_constant() 
     trainer = trainer_of(data, iterations=60, steps=2_000)
     while not trainer.is_done:
         trainer.step()
-    found = assess_foresight(Team(trainer.network, trainer.config), data, trainer.config)
+    team = trainer.team
+    found = assess_foresight(team, team.judge(data.test), data)
     assert found["blocking"] > 0.5  # of a window that is known
     assert found["detection"] > 0  # and of one that can be guessed
     assert found["false_alarms"] > 0
@@ -130,7 +148,7 @@ def test_the_heads_foresee_what_comes_of_a_shield() -> None:
     data = make_sessions(0, num_sessions=200)
     rules = RulesConfig(defaults=False, own=("calm: not flagged",), mode="shield")
     config = DetectConfig(
-        team=TeamConfig(hidden=(8,), patience=-3.0),
+        team=TeamConfig(hidden=(8,), initial_allow_bias=-3.0),
         learn=LearnConfig(iterations=1, steps=300, learning_rate=1e-9),
         rules=rules,
     )
@@ -145,20 +163,21 @@ def test_without_rules_there_is_nothing_to_foresee(data: DataSet) -> None:
     )
     trainer = Trainer(config, data)
     assert trainer.step()["foresight"] == {}
-    assert assess_foresight(Team(trainer.network, trainer.config), data, trainer.config) == {}
+    assert assess_foresight(trainer.team, trainer.team.judge(data.test), data) == {}
 
 
 def test_prices_are_set_by_events_that_the_actors_do_not_learn_from(data: DataSet) -> None:
     learn = LearnConfig(steps=300, iterations=1, foresight=0.0)
     rules = RulesConfig(mode="lagrange", enforce=("answered",))
-    trainer = Trainer(DetectConfig(team=TeamConfig(patience=0.0), learn=learn, rules=rules), data)
+    trainer = Trainer(
+        DetectConfig(team=TeamConfig(initial_allow_bias=0.0), learn=learn, rules=rules), data
+    )
     chosen = stretches(data.validation.num_sessions, trainer._sessions_an_update(), update=0)
     validation = data.validation.take_sessions(chosen)
     record = trainer.step()
-    config = trainer.config
-    actions = Team(trainer.network, config).actions(validation)
+    judged = Team(trainer.network, trainer.config, "sessions").judge(validation)
     part = replace(data, test=validation)
-    found = assess_rules(actions, np.zeros(len(actions)), part, config)["answered"]
+    found = assess_rules(judged, part, trainer.config)["answered"]
     (price,) = record["prices"]
     assert price["violation_rate"] == found["violation_rate"]
     assert price["violation_rate"] != record["rules"]["answered"]["violation_rate"]

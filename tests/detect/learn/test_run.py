@@ -94,6 +94,7 @@ def test_resuming_a_finished_run_changes_nothing(whole: Path) -> None:
 def test_the_journal_has_price_and_violation_curves(whole: Path) -> None:
     records = [json.loads(line) for line in (whole / "journal.jsonl").read_text().splitlines()]
     assert len(records) == 8
+    assert {"approx_kl", "clipfrac", "explained_variance"} <= set(records[0]["loss"])
     for record in records:
         assert {"violation_rate", "margin_mean", "price"} <= set(record["rules"]["answered"])
         assert {price["rule"] for price in record["prices"]} == set(record["rules"])
@@ -102,10 +103,11 @@ def test_the_journal_has_price_and_violation_curves(whole: Path) -> None:
 
 
 def test_the_team_of_a_run_can_be_loaded(whole: Path) -> None:
-    network, config, data = load_team(whole)
-    assert config == CONFIG.settled("sessions")
-    assert network.num_agents == 4
-    assert data.task == "sessions"
+    team, data = load_team(whole)
+    assert team.config == CONFIG.settled("sessions")
+    assert team.network.num_agents == 4
+    assert team.task == data.task == "sessions"
+    assert len(team.judge(data.test).actions) == data.test.num_events
 
 
 def test_other_events_than_those_it_began_with_are_refused(

@@ -154,18 +154,17 @@ def test_the_default_rules_are_sound_in_every_mode(task: str, mode: str) -> None
         assert rule.config.mode == ("watch" if is_kept_back else mode)
 
 
-def test_the_default_rules_take_their_parameters() -> None:
-    rules = default_rules("records", answer_within=3, detection_rate=0.9, false_alarm_rate=0.01,
-                          blocked_share=0.5, max_changes=7, window=50)  # fmt: skip
+def test_the_default_rules_depend_on_the_task() -> None:
+    rules = default_rules("records", window=50)
     assert [rule.formula for rule in rules] == [
-        "always (threat -> eventually[0,3] flagged)",
-        "always (num_threats > 9 -> detection_rate >= 0.9)",
-        "always (num_benign > 9 -> false_alarm_rate <= 0.01)",
-        "always (blocked_share <= 0.5)",
-        "always (num_changes <= 7)",
+        "always (threat -> eventually[0,0] flagged)",
+        "always (num_threats > 9 -> detection_rate >= 0.95)",
+        "always (num_benign > 9 -> false_alarm_rate <= 0.05)",
+        "always (blocked_share <= 0.2)",
+        "always (num_changes <= 10)",
     ]
     assert [rule.window for rule in rules] == [200, 50, 50, 50, 20]
-    assert "eventually[0,0]" in default_rules("records")[0].formula
+    assert [rule.scope for rule in rules] == ["session", "stream", "stream", "stream", "session"]
 
 
 def test_two_rules_of_one_name_are_refused() -> None:

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from standing_orders.detect.rules import Rule, RuleBook, RuleConfig, Streams, default_rules
+from standing_orders.detect.rules import (
+    Rule,
+    RuleBook,
+    RuleConfig,
+    RuleJudge,
+    Streams,
+    default_rules,
+)
 from standing_orders.errors import ConfigError
 from standing_orders.rules.stl import robustness
 from tests.detect.rules.toys import column, random_streams, rule_of, traces_of
@@ -27,7 +34,8 @@ scopes = st.sampled_from(["session", "stream"])
 
 def own_robustness(formula, streams: Streams, book: RuleBook, scope: str) -> np.ndarray:
     """Robustness of each trace by itself, by the library."""
-    (signals,) = book.signals(streams).values()
+    traces, found = RuleJudge(streams).signals(book.rules[0])
+    signals = {name: traces.put(found[name]) for name in book.rules[0].names}
     values = np.zeros(streams.shape)
     for trace in traces_of(streams, scope):
         index = tuple(map(list, zip(*trace, strict=True)))
@@ -47,7 +55,6 @@ def test_margins_are_the_robustness_of_each_trace_by_itself(
     exact = own_robustness(Rule(config).body, streams, book, scope)
     np.testing.assert_array_equal(verdicts.margins, exact)
     np.testing.assert_array_equal(verdicts.is_violated, exact < 0)
-    assert verdicts.num_certain.sum() == verdicts.num_violations
     assert not (verdicts.is_violated & ~verdicts.is_obliged).any()
 
 
@@ -86,7 +93,12 @@ def fined(formula: str, **options: object) -> RuleBook:
     return RuleBook([rule_of(formula, mode="fine", **{"price": 2.5, **options})])
 
 
-def test_a_fine_falls_due_when_the_violation_is_certain() -> None:
+def broken(book: RuleBook, streams: Streams) -> list[list[int]]:
+    """Where the obligations are that the streams break, 0 or 1."""
+    return book.judge(streams).verdicts["rule"].is_violated.astype(int).tolist()
+
+
+def test_an_obligation_is_broken_where_it_arose() -> None:
     book = fined("threat -> eventually[0,2] flagged")
     threats = column([1, 0, 0, 1, 1, 0, 0, 1], bool)
     actions = column([0, 0, 0, 0, 0, 1, 0, 0])
@@ -94,8 +106,6 @@ def test_a_fine_falls_due_when_the_violation_is_certain() -> None:
     verdicts = judgement.verdicts["rule"]
     assert verdicts.is_obliged[:, 0].tolist() == threats[:, 0].tolist()
     assert verdicts.is_violated[:, 0].tolist() == [True] + [False] * 6 + [True]
-    # The first with the last event that could have answered it, the other with the stream.
-    assert judgement.penalty[:, 0].tolist() == [0, 0, -2.5, 0, 0, 0, 0, -2.5]
     assert judgement.metrics["rule"] == {
         "obligations": 4,
         "violations": 2,
@@ -106,94 +116,57 @@ def test_a_fine_falls_due_when_the_violation_is_certain() -> None:
     }
 
 
-def test_several_violations_may_fall_due_at_once() -> None:
-    book = fined("threat -> eventually[0,5] flagged")
-    threats = column([1, 1, 0, 1], bool)
-    assert book.judge(Streams(column([0] * 4), threats)).penalty[:, 0].tolist() == [0, 0, 0, -7.5]
-
-
-def test_a_rule_about_the_past_is_fined_at_once() -> None:
+def test_a_rule_about_the_past_is_judged_at_once() -> None:
     book = fined("blocked_share <= 0.25", window=4)
     streams = Streams(column([2, 2, 0, 0, 0, 3]), column([0] * 6, bool))
-    assert book.judge(streams).penalty[:, 0].tolist() == [0, -2.5, -2.5, -2.5, 0, 0]
+    assert broken(book, streams) == [[0], [1], [1], [1], [0], [0]]
 
 
-def test_fines_add_up_over_rules_and_watching_is_free() -> None:
+def test_only_fined_and_priced_rules_have_a_price() -> None:
     rules = [
         rule_of("flagged", name="a", mode="fine", price=1.0),
         rule_of("threat -> restrictive", name="b", mode="lagrange", price=10.0),
         rule_of("not alert", name="c", mode="watch", price=100.0),
         rule_of("not alert", name="d", mode="shield", price=100.0),
     ]
-    streams = Streams(column([0, 1, 0, 2]), column([0, 1, 1, 1], bool))
-    judgement = RuleBook(rules).judge(streams)
-    assert judgement.penalty[:, 0].tolist() == [-1, -10, -11, 0]
+    book = RuleBook(rules)
+    assert [book.price(rule) for rule in book.rules] == [1, 10, 0, 0]
+    judgement = book.judge(Streams(column([0, 1, 0, 2]), column([0, 1, 1, 1], bool)))
     assert [judgement.metrics[name].get("price") for name in "abcd"] == [1, 10, None, None]
+    assert [judgement.verdicts[name].num_violations for name in "abcd"] == [2, 2, 1, 1]
 
 
-def test_sessions_are_fined_apart_and_streams_as_one() -> None:
+def test_sessions_are_judged_apart_and_streams_as_one() -> None:
     """Padding is no event: a session that ends unanswered is not answered by the next."""
     threats = column([1, 1, 0, 0, 0], bool)
     actions = column([0, 0, 0, 1, 1])
     valid = column([1, 1, 1, 0, 1], bool)
     last = column([0, 1, 0, 0, 0], bool)
     streams = Streams(actions, threats, valid, last)
-    book = fined("threat -> eventually[0,3] flagged", scope="session")
-    assert book.judge(streams).penalty[:, 0].tolist() == [0, -5, 0, 0, 0]
-    book = fined("threat -> eventually[0,3] flagged", scope="stream")
-    assert book.judge(streams).penalty[:, 0].tolist() == [0, 0, 0, 0, 0]
-    book = fined("threat -> eventually[0,2] flagged", scope="stream")
-    assert book.judge(streams).penalty[:, 0].tolist() == [0, 0, -2.5, 0, 0]
+    for scope, within, wanted in (("session", 3, [1, 1]), ("stream", 3, [0, 0]),
+                                  ("stream", 2, [1, 0])):  # fmt: skip
+        book = fined(f"threat -> eventually[0,{within}] flagged", scope=scope)
+        assert broken(book, streams) == [[one] for one in (*wanted, 0, 0, 0)]
 
 
 def test_sessions_of_different_lengths_are_judged_to_their_own_ends() -> None:
     threats = np.ones((4, 2), dtype=bool)
     valid = np.array([[1, 1], [1, 1], [1, 0], [1, 0]], dtype=bool)
     actions = np.array([[0, 0], [0, 0], [0, 3], [1, 3]])
-    judgement = fined("threat -> eventually[0,3] flagged").judge(Streams(actions, threats, valid))
-    assert judgement.penalty.tolist() == [[0, 0], [0, -5], [0, 0], [0, 0]]
-    assert judgement.metrics["rule"]["obligations"] == 6
+    book, streams = fined("threat -> eventually[0,3] flagged"), Streams(actions, threats, valid)
+    assert broken(book, streams) == [[0, 1], [0, 1], [0, 0], [0, 0]]
+    assert book.judge(streams).metrics["rule"]["obligations"] == 6
 
 
 def test_what_is_cut_off_gets_no_verdict() -> None:
     threats = column([1, 0, 1, 1], bool)
+    book = fined("threat -> eventually[0,1] flagged")
     streams = Streams(column([0] * 4), threats, is_over=False)
-    judgement = fined("threat -> eventually[0,1] flagged").judge(streams)
-    assert judgement.metrics["rule"]["obligations"] == 2
-    assert judgement.penalty[:, 0].tolist() == [0, -2.5, 0, -2.5]
+    assert book.judge(streams).metrics["rule"]["obligations"] == 2
+    assert broken(book, streams) == [[1], [0], [1], [0]]
     is_last = column([0, 0, 0, 1], bool)
     streams = Streams(column([0] * 4), threats, is_last=is_last, is_over=False)
-    assert fined("threat -> eventually[0,1] flagged").judge(streams).penalty[-1] == -5
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    seed=st.integers(0, 10**6), formula=formulas, scope=scopes,
-    cuts=st.lists(st.integers(1, 59), min_size=1, max_size=3, unique=True),
-)  # fmt: skip
-def test_rollouts_judged_as_sequels_equal_the_whole(
-    seed: int, formula: str, scope: str, cuts: list[int]
-) -> None:
-    valid = None if scope == "session" else random_streams(seed).is_valid
-    whole = random_streams(seed, is_valid=valid)
-    book = RuleBook([rule_of(formula, scope=scope, mode="fine", window=4)], check=False)
-    memory = 0 if valid is None else 40  # a gap takes room too
-    memory += int(book.memory)
-    expected = book.judge(whole)
-    num_obligations = 0
-    for begin, end in zip([0, *sorted(cuts)], [*sorted(cuts), 60], strict=True):
-        since = max(0, begin - memory)
-        part = {
-            name: None if array is None else array[since:end]
-            for name in ("actions", "is_threat", "is_valid", "is_last", "suspicion")
-            for array in [getattr(whole, name)]
-        }
-        judgement = book.judge(Streams(**part, is_over=end == 60, num_before=begin - since))
-        penalty = judgement.penalty[begin - since :]
-        np.testing.assert_array_equal(penalty, expected.penalty[begin:end])
-        assert not judgement.penalty[: begin - since].any()
-        num_obligations += judgement.verdicts["rule"].num_obligations
-    assert num_obligations == expected.verdicts["rule"].num_obligations
+    assert broken(book, streams) == [[1], [0], [1], [1]]
 
 
 def test_the_violation_rate_is_of_the_obligations_not_of_all_events() -> None:
@@ -219,12 +192,11 @@ def test_batches_without_an_event_or_a_rule_are_judged() -> None:
     nothing = np.zeros((3, 2), dtype=bool)
     streams = Streams(np.zeros((3, 2), int), nothing, nothing)
     book = RuleBook(default_rules())
-    assert not book.judge(streams).penalty.any()
+    assert not any(v.num_violations for v in book.judge(streams).verdicts.values())
     assert book.margin_targets(streams).shape == (5, 3, 2)
     empty = RuleBook([])
-    assert empty.judge(streams).penalty.shape == (3, 2)
+    assert empty.judge(streams).verdicts == {}
     assert empty.margin_targets(streams).shape == (0, 3, 2)
-    assert empty.memory == 0
 
 
 def test_metrics_are_plain_and_finite() -> None:
@@ -246,9 +218,9 @@ def test_windows_are_each_rules_own() -> None:
         for window in (2, 4)
     ]
     streams = Streams(column([0, 1, 1, 0, 0]), column([0] * 5, bool))
-    signals = RuleBook(rules, check=False).signals(streams)
-    assert signals["w2"]["num_changes"][:, 0].tolist() == [0, 1, 1, 1, 1]
-    assert signals["w4"]["num_changes"][:, 0].tolist() == [0, 1, 1, 2, 2]
+    judge = RuleJudge(streams)
+    changes = [judge.signals(Rule(rule))[1]["num_changes"].tolist() for rule in rules]
+    assert changes == [[0, 1, 1, 1, 1], [0, 1, 1, 2, 2]]
 
 
 def test_on_the_border_nothing_is_asked_and_nothing_broken() -> None:

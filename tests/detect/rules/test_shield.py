@@ -75,13 +75,34 @@ def test_sessions_begin_anew_under_the_shield() -> None:
     assert done.actions[:, 0].tolist() == [0, 1, 1, 0, 1, 1]
 
 
-def test_whole_streams_begin_anew_under_the_shield() -> None:
+def test_whole_streams_go_on_under_the_shield() -> None:
     book = RuleBook([rule_of("blocked_share <= 0.5", mode="shield", window=2, scope="stream")])
     shield = Shield(book, 2)
     block = np.array([2, 2])
     assert shield.apply(block).actions.tolist() == [2, 2]
-    shield.end(is_last=np.array([True, True]), is_over=np.array([True, False]))
-    assert shield.apply(block).actions.tolist() == [2, 1]
+    shield.end(is_last=np.array([True, False]))
+    assert shield.apply(block).actions.tolist() == [1, 1]
+
+
+def test_streams_that_rest_do_not_age() -> None:
+    book = RuleBook([
+        rule_of("suspected -> eventually[0,1] flagged", mode="shield", scope="stream")
+    ])  # fmt: skip
+    shield = Shield(book, 2)
+    allow, sure, only_first = np.zeros(2, int), np.ones(2), np.array([True, False])
+    assert shield.apply(allow, suspicion=sure).actions.tolist() == [0, 0]
+    done = shield.apply(np.array([0, 99]), suspicion=0 * sure, is_valid=only_first)
+    assert done.actions.tolist() == [1, 99]
+    assert shield.apply(allow, suspicion=0 * sure).actions.tolist() == [0, 1]
+
+
+def test_traces_of_one_age_share_a_monitor_and_left_ones_are_dropped() -> None:
+    book = RuleBook([rule_of("suspected -> eventually[0,2] flagged", mode="shield")])
+    shield = Shield(book, 4)
+    for t in range(50):
+        shield.apply(np.zeros(4, int), suspicion=np.zeros(4))
+        shield.end(is_last=np.array([t % 5 == 4, t % 5 == 4, t % 7 == 6, False]))
+        assert len(shield._banks[0]._groups) <= 3
 
 
 @pytest.mark.parametrize(
@@ -161,8 +182,8 @@ def test_what_is_lost_does_not_blind_the_shield() -> None:
     assert [bool(result.is_unavoidable[0]) for result in results] == [False, True] + [False] * 3
     assert [int(result.actions[0]) for result in results] == [1, 0, 2, 2, 0]
     shield.end(is_last=np.array([True]))  # what was lost there is none of the next session's
-    done = [shield.apply(np.array([action]), suspicion=np.zeros(1)) for action in (1, 0)]
-    assert [int(result.actions[0]) for result in done] == [1, 1]
+    done = [shield.apply(np.array([action]), suspicion=np.zeros(1)) for action in (3, 1, 0)]
+    assert [int(result.actions[0]) for result in done] == [2, 1, 1]
 
 
 def test_the_shield_never_replaces_more_than_it_must() -> None:
@@ -203,3 +224,5 @@ def test_bad_proposals_are_refused() -> None:
         shield.apply(np.array([4]), suspicion=np.array([0.0]))
     with pytest.raises(ConfigError, match="needs the team's suspicion"):
         shield.apply(np.array([1]))
+    with pytest.raises(ConfigError, match="suspicion: 7"):
+        shield.apply(np.array([1]), suspicion=np.array([7.0]))

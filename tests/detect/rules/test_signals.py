@@ -79,21 +79,21 @@ def test_online_signals_equal_those_of_the_batch(seed: int, window: int, scope: 
     batch = signals_of(streams, scope, window)
     tracker = SignalTracker(streams.shape[1], window)
     for t, valid in enumerate(streams.valid):
-        sample = (streams.actions[t], streams.is_threat[t], streams.suspicion[t])
+        sample = (streams.actions[t], streams.suspicion[t])
         peeked = tracker.peek(*sample)
         pushed = tracker.push(*sample, is_valid=valid)
-        for name, values in batch.items():
+        assert pushed.keys() == {name for name, info in SIGNALS.items() if info.is_observable}
+        for name in pushed:
+            values = batch[name]
             assert pushed[name][valid].tolist() == values[t, valid].tolist(), name
             assert peeked[name].tolist() == pushed[name].tolist(), name
         if scope == "session":
             tracker.reset(streams.is_last[t] & valid)
 
 
-def test_sessions_in_one_row_are_one_stream() -> None:
-    streams = Streams.from_sessions(
-        np.array([0, 1, 2, 3]), np.array([True, False, True, True]), np.array([0, 1, 1, 4])
-    )
-    assert streams.is_last[:, 0].tolist() == [True, False, False, True]
+def test_a_session_ends_where_its_last_event_does() -> None:
+    last = column([True, False, False, True], bool)
+    streams = Streams(column([0, 1, 2, 3]), column([1, 0, 1, 1], bool), is_last=last)
     assert [len(trace) for trace in traces_of(streams, "session")] == [1, 3]
     assert lay_out(streams, "session").first.tolist() == [0, 1, 1, 1]
     assert lay_out(streams, "stream").first.tolist() == [0, 0, 0, 0]

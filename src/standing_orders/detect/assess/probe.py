@@ -7,12 +7,11 @@ from numpy.typing import NDArray
 from sklearn.ensemble import (  # type: ignore[import-untyped]
     HistGradientBoostingClassifier,
 )
-from sklearn.metrics import average_precision_score  # type: ignore[import-untyped]
 from sklearn.model_selection import StratifiedKFold  # type: ignore[import-untyped]
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from standing_orders.detect.assess.baselines import one_thread
 from standing_orders.detect.data.events import DataSet, Events, Task
-from standing_orders.detect.data.history import with_history
+from standing_orders.detect.metrics import sweep
 from standing_orders.seeding import child_seed
 
 MAX_TRAINING_EVENTS = 40_000
@@ -91,11 +90,11 @@ def probe(dataset: DataSet, seed: int = 0) -> Probe:
     p_value = 1.0
     if min(num_threats, num_benign) >= MIN_CLASS_SESSIONS:
         scores = _scores(train, judged, dataset.task, is_small, rng)
-        pr_auc = pr_auc_event = _pr_auc(judged.is_threat, scores)
+        pr_auc = pr_auc_event = sweep(scores, judged.is_threat).pr_auc
         p_value = _p_value(judged, scores, rng)
         if dataset.task == "sessions":
             scores = _scores(train, judged, "records", is_small, rng)
-            pr_auc_event = _pr_auc(judged.is_threat, scores)
+            pr_auc_event = sweep(scores, judged.is_threat).pr_auc
     return Probe(
         pr_auc=pr_auc,
         prevalence=judged.prevalence,
@@ -119,7 +118,7 @@ def _scores(
 
 
 def _describe(events: Events, task: Task) -> NDArray[np.float32]:
-    return with_history(events) if task == "sessions" else events.features
+    return events.with_history() if task == "sessions" else events.features
 
 
 def _without_pieces(events: Events) -> Events:
@@ -167,7 +166,7 @@ def _fit_predict(
         early_stopping=False,
         random_state=int(rng.integers(2**31)),
     )
-    with threadpool_limits(limits=1, user_api="openmp"):  # more of them wait for each other
+    with one_thread():
         model.fit(features, is_threat)
         probs: NDArray[np.float64] = model.predict_proba(wanted)[:, 1]
     return probs
@@ -186,10 +185,6 @@ def _cross_validate(
             features[~is_held], events.is_threat[~is_held], features[is_held], rng
         )
     return scores
-
-
-def _pr_auc(is_threat: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
-    return float(average_precision_score(is_threat, scores))
 
 
 def _p_value(events: Events, scores: NDArray[np.float64], rng: np.random.Generator) -> float:

@@ -21,21 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.detect.data.columns import Column, NumericColumn, WordColumn
+from standing_orders.detect.data.options import DataConfig
 
 MAX_DEVIATION = 5.0  # standard deviations at which z is cut
 HUGE = 1e100  # sizes beyond it count as infinite
+MIN_COUNT = 20  # of a frequent value, or 2 % of a small training part
 CONSTANT = "constant in the training part"
 OTHER, MISSING = "other", "missing"
-
-
-@dataclass(frozen=True)
-class EncodingOptions:
-    """How columns become features; the fields of `DataConfig` of the same names."""
-
-    pieces: int = 8
-    max_values: int = 20
-    min_count: int = 20
-    mark_missing: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,17 +73,13 @@ class WordEncoder:
     """A fitted categorical column."""
 
     name: str
-    words: tuple[str, ...]  # frequent training values
     slots: NDArray[np.int64]  # (num_words + 1,): feature of each code, -1 none; last: missing
     features: tuple[str, ...]
 
     def encode(self, codes: NDArray[np.int64]) -> NDArray[np.float32]:
         """Features of some codes, (num_rows, num_features)."""
         slots = self.slots[codes]  # code -1, missing, is the last
-        encoded: NDArray[np.float32] = (slots[:, None] == np.arange(len(self.features))).astype(
-            np.float32
-        )
-        return encoded
+        return np.equal(slots[:, None], np.arange(len(self.features))).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,63 +106,44 @@ class Encoder:
         features = np.empty((len(rows), len(self.columns)), dtype=np.float32)
         at = 0
         for part in self.parts:
-            column = by_name[part.name]
-            if isinstance(part, NumberEncoder):
-                assert isinstance(column, NumericColumn)
-                block = part.encode(column.values[rows])
-            else:
-                assert isinstance(column, WordColumn)
-                block = part.encode(column.codes[rows])
+            block = part.encode(by_name[part.name].values[rows])  # type: ignore[arg-type]
             features[:, at : at + block.shape[1]] = block
             at += block.shape[1]
         return features
 
 
 def fit_encoder(
-    columns: Sequence[Column], rows: NDArray[np.int64], options: EncodingOptions
+    columns: Sequence[Column], rows: NDArray[np.int64], config: DataConfig
 ) -> tuple[Encoder, dict[str, str]]:
     """Fit every column on training rows.
 
     Args:
         columns: the columns of all rows.
         rows: the training rows; nothing else is looked at.
-        options: how.
+        config: its `pieces`, `max_values` and `missing`.
 
     Returns:
         The encoder, and why some columns are not in it.
     """
     parts: list[NumberEncoder | WordEncoder] = []
     dropped = {}
+    marks_missing = config.missing == "indicator"
     for column in columns:
-        if _is_constant(column, rows, options.mark_missing):
+        part: NumberEncoder | WordEncoder | None
+        if isinstance(column, NumericColumn):
+            part = _fit_numbers(column, rows, config.pieces, marks_missing)
+        else:
+            part = _fit_words(column, rows, config.max_values, marks_missing)
+        if part is None:
             dropped[column.name] = CONSTANT
-            continue
-        part = (
-            _fit_numbers(column, rows, options)
-            if isinstance(column, NumericColumn)
-            else _fit_words(column, rows, options)
-        )
-        if len(part.features):
+        elif len(part.features):
             parts.append(part)
         else:
             dropped[column.name] = (
-                f"no value is frequent: none of its words occurs {options.min_count} times in the "
+                f"no value is frequent: none of its words occurs {MIN_COUNT} times in the "
                 "training part"
             )
     return Encoder(tuple(parts)), dropped
-
-
-def _is_constant(column: Column, rows: NDArray[np.int64], mark_missing: bool) -> bool:
-    """Whether all training rows would get the same features."""
-    has_missing = bool(column.is_missing[rows].any())
-    if isinstance(column, NumericColumn):
-        numbers = column.values[rows]
-        numbers = numbers[np.abs(numbers) <= HUGE]
-        if len(numbers) and has_missing and mark_missing:
-            return False
-        return not len(numbers) or bool(numbers.min() == numbers.max())
-    # A missing word is at least `other`.
-    return len(np.unique(column.codes[rows])) == 1
 
 
 def _signed_log(x: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
@@ -182,16 +151,19 @@ def _signed_log(x: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
 
 
 def _fit_numbers(
-    column: NumericColumn, rows: NDArray[np.int64], options: EncodingOptions
-) -> NumberEncoder:
+    column: NumericColumn, rows: NDArray[np.int64], pieces: int, marks_missing: bool
+) -> NumberEncoder | None:
     values = column.values[rows]
     finite = values[np.abs(values) <= HUGE]
+    marks_missing = marks_missing and bool(np.isnan(values).any())
+    if not len(finite) or (finite.min() == finite.max() and not marks_missing):
+        return None
     low, high, median = float(finite.min()), float(finite.max()), float(np.median(finite))
     sizes = np.abs(finite[finite != 0])
     unit = float(np.median(sizes)) if len(sizes) else 1.0
     filled = np.clip(np.where(np.isnan(values), median, values), low, high)
     z = _signed_log(filled, unit)
-    edges = np.unique(np.quantile(finite, np.linspace(0, 1, options.pieces + 1)))
+    edges = np.unique(np.quantile(finite, np.linspace(0, 1, pieces + 1)))
     return NumberEncoder(
         name=column.name,
         low=low,
@@ -201,32 +173,34 @@ def _fit_numbers(
         mean=float(z.mean()),
         deviation=float(z.std()) if high > low else 0.0,
         # One piece alone would say what z says.
-        edges=edges if options.pieces and len(edges) > 2 else np.empty(0),
-        marks_missing=options.mark_missing and bool(np.isnan(values).any()),
+        edges=edges if pieces and len(edges) > 2 else np.empty(0),
+        marks_missing=marks_missing,
     )
 
 
 def _fit_words(
-    column: WordColumn, rows: NDArray[np.int64], options: EncodingOptions
-) -> WordEncoder:
-    codes = column.codes[rows]
+    column: WordColumn, rows: NDArray[np.int64], max_values: int, marks_missing: bool
+) -> WordEncoder | None:
+    codes = column.values[rows]
+    if len(np.unique(codes)) == 1:
+        return None
     counts = np.bincount(codes[codes >= 0], minlength=len(column.words))
-    by_count = np.argsort(-counts, kind="stable")[: options.max_values]
+    by_count = np.argsort(-counts, kind="stable")[:max_values]
     # A small training part has no value that is frequent in absolute terms.
-    enough = min(options.min_count, max(2, len(rows) // 50))
+    enough = min(MIN_COUNT, max(2, len(rows) // 50))
     frequent = [int(code) for code in by_count if counts[code] >= enough]
     if not frequent:
-        return WordEncoder(column.name, (), np.empty(0, dtype=np.int64), ())
-    words = tuple(column.words[code] for code in frequent)
-    marks_missing = options.mark_missing and bool((codes < 0).any())
-    slots = np.full(len(column.words) + 1, len(words), dtype=np.int64)
-    slots[frequent] = np.arange(len(words))
-    slots[-1] = len(words) + marks_missing
+        return WordEncoder(column.name, np.empty(0, dtype=np.int64), ())
+    names = [column.words[code] for code in frequent]
+    marks_missing = marks_missing and bool((codes < 0).any())
+    is_rare = ~np.isin(codes, frequent) & ~(marks_missing & (codes < 0))
+    slots = np.full(len(column.words) + 1, -1, dtype=np.int64)
     # A feature that training never shows would have weights that mean nothing.
-    has_other = bool((slots[codes] == len(words)).any())
-    names = [*words, *([OTHER] if has_other else []), *([MISSING] if marks_missing else [])]
-    if not has_other:
-        slots[slots == len(words)] = -1
-        slots[-1] = len(words) if marks_missing else -1
-    features = tuple(f"{column.name}={name}" for name in names)
-    return WordEncoder(column.name, words, slots, features)
+    if is_rare.any():
+        slots[:] = len(names)
+        names.append(OTHER)
+    slots[frequent] = np.arange(len(frequent))
+    if marks_missing:
+        slots[-1] = len(names)
+        names.append(MISSING)
+    return WordEncoder(column.name, slots, tuple(f"{column.name}={name}" for name in names))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +10,92 @@ from numpy.typing import ArrayLike, NDArray
 from standing_orders.errors import DataError, NumericsError
 
 Task = Literal["records", "sessions"]
+Kind = TypeVar("Kind", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False)
+class Sessions:
+    """How a row of events is cut into sessions; a record is a session of one event.
+
+    Example:
+        >>> sessions = Sessions.of_lengths([2, 3])
+        >>> sessions.starts.tolist(), sessions.index.tolist(), sessions.place.tolist()
+        ([0, 2, 5], [0, 0, 1, 1, 1], [0, 1, 0, 1, 2])
+        >>> sessions.fold(np.add, np.arange(5)).tolist()
+        [1, 9]
+        >>> sessions.running(np.maximum, np.array([3.0, 1.0, 2.0, 5.0, 4.0])).tolist()
+        [3.0, 3.0, 2.0, 5.0, 5.0]
+    """
+
+    starts: NDArray[np.int64]  # (num_sessions + 1,): session s is events starts[s]:starts[s + 1]
+
+    @classmethod
+    def of_lengths(cls, lengths: ArrayLike) -> Self:
+        """Sessions with these numbers of events, one after the other."""
+        return cls(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+
+    @property
+    def num_events(self) -> int:
+        """Number of events."""
+        return int(self.starts[-1])
+
+    @property
+    def num_sessions(self) -> int:
+        """Number of sessions."""
+        return len(self.starts) - 1
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:  # (num_sessions,)
+        """Number of events of each session."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def index(self) -> NDArray[np.int64]:  # (num_events,)
+        """Session of each event."""
+        return np.repeat(np.arange(self.num_sessions), self.lengths)
+
+    @cached_property
+    def place(self) -> NDArray[np.int64]:  # (num_events,)
+        """How many events of its session come before each event."""
+        return np.arange(self.num_events) - np.repeat(self.starts[:-1], self.lengths)
+
+    @cached_property
+    def is_last(self) -> NDArray[np.bool_]:  # (num_events,)
+        """Whether an event is the last one of its session."""
+        is_last = np.zeros(self.num_events, dtype=np.bool_)
+        is_last[self.starts[1:] - 1] = True
+        return is_last
+
+    def rows(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:  # (num_chosen_events,)
+        """Events of whole sessions, in the order given; one may be given more than once."""
+        new = self.of_lengths(self.lengths[chosen])
+        # Position inside the new row, moved to where each session starts in this one.
+        return np.arange(new.num_events) + np.repeat(
+            self.starts[chosen] - new.starts[:-1], new.lengths
+        )
+
+    def take(self, chosen: NDArray[np.int64]) -> "Sessions":
+        """The sessions to which `rows` belong."""
+        return self.of_lengths(self.lengths[chosen])
+
+    def fold(self, ufunc: np.ufunc, values: NDArray[Kind]) -> NDArray[Any]:  # (num_sessions, ...)
+        """Fold the values of each session, such as their sum (np.add) or maximum."""
+        folded: NDArray[Any] = ufunc.reduceat(values, self.starts[:-1])
+        return folded
+
+    def running(self, ufunc: np.ufunc, values: NDArray[Kind]) -> NDArray[Kind]:  # (num_events, ...)
+        """Fold the values of each session from its start to each event, itself included."""
+        if ufunc is np.add and values.dtype.kind == "i":  # exact in any order
+            sums = np.cumsum(values, axis=0)
+            return sums - (sums - values)[self.starts[:-1]][self.index]
+        folded = values.copy()
+        longest_first = np.argsort(-self.lengths, kind="stable")
+        firsts, lengths = self.starts[:-1][longest_first], self.lengths[longest_first]
+        for place in range(1, int(lengths.max(initial=0))):
+            num_open = int(np.searchsorted(-lengths, -place, side="left"))
+            rows = firsts[:num_open] + place
+            folded[rows] = ufunc(folded[rows - 1], folded[rows])
+        return folded
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +147,15 @@ class Events:
         """Number of features of an event."""
         return len(self.columns)
 
+    @cached_property
+    def sessions(self) -> Sessions:
+        """How the events are cut into sessions."""
+        return Sessions(self.starts)
+
     @property
     def num_sessions(self) -> int:
         """Number of sessions."""
-        return len(self.starts) - 1
+        return self.sessions.num_sessions
 
     @cached_property
     def is_piece(self) -> NDArray[np.bool_]:  # (num_features,)
@@ -72,15 +163,15 @@ class Events:
         named = zip(self.columns, self.sources, strict=True)
         return np.array([column.startswith(f"{source}[") for column, source in named])
 
-    @cached_property
+    @property
     def lengths(self) -> NDArray[np.int64]:  # (num_sessions,)
         """Number of events of each session."""
-        return np.diff(self.starts)
+        return self.sessions.lengths
 
-    @cached_property
+    @property
     def session_index(self) -> NDArray[np.int64]:  # (num_events,)
         """Session of each event."""
-        return np.repeat(np.arange(self.num_sessions), self.lengths)
+        return self.sessions.index
 
     @cached_property
     def session_is_threat(self) -> NDArray[np.bool_]:  # (num_sessions,)
@@ -99,17 +190,26 @@ class Events:
             indices: session numbers, (n,).
         """
         chosen = np.asarray(indices, dtype=np.int64)
-        lengths = self.lengths[chosen]
-        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        # Position inside the new stream, moved to where each session starts in this one.
-        rows = np.arange(starts[-1]) + np.repeat(self.starts[chosen] - starts[:-1], lengths)
+        rows = self.sessions.rows(chosen)
         return replace(
             self,
             features=self.features[rows],
             is_threat=self.is_threat[rows],
             attacks=self.attacks[rows],
-            starts=starts,
+            starts=self.sessions.take(chosen).starts,
         )
+
+    def with_history(self) -> NDArray[np.float32]:  # (num_events, 3 * num_features + 1)
+        """Features of each event beside their mean and maximum over its session so far.
+
+        The last column is the number of events so far. Nothing of a later event is used; of
+        records it says the same thing three times.
+        """
+        counts = self.sessions.place[:, None] + 1
+        totals = self.sessions.running(np.add, self.features.astype(np.float64))
+        maxima = self.sessions.running(np.maximum, self.features)
+        parts = (self.features, totals / counts, maxima, counts)
+        return np.concatenate([part.astype(np.float32) for part in parts], axis=1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,32 +6,36 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pa_compute  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from standing_orders.detect.data.adapters import adapter_of, fill_options, find_files
-from standing_orders.detect.data.checks import check_columns, check_no_files, check_options
 from standing_orders.detect.data.columns import (
     Column,
     NumericColumn,
+    check_classes,
+    find_leaks,
     parse_columns,
+    read_labels,
     read_times,
     read_words,
 )
-from standing_orders.detect.data.encoding import Encoder, EncodingOptions, fit_encoder
+from standing_orders.detect.data.encoding import Encoder, fit_encoder
 from standing_orders.detect.data.events import DataSet, Events
-from standing_orders.detect.data.labels import check_classes, find_leaks, read_labels
-from standing_orders.detect.data.options import DataConfig
-from standing_orders.detect.data.sessions import (
-    Grouped,
-    group_events,
-    lower_prevalence,
-    weigh_sessions,
+from standing_orders.detect.data.options import (
+    ROLES,
+    DataConfig,
+    adapter_of,
+    fill_options,
+    find_files,
 )
-from standing_orders.detect.data.splits import (
+from standing_orders.detect.data.sessions import (
     PART_NAMES,
     TEST,
     TRAIN,
     VALIDATION,
+    Grouped,
+    group_events,
+    lower_prevalence,
     split_by_group,
     split_by_time,
     split_stratified,
@@ -39,7 +43,7 @@ from standing_orders.detect.data.splits import (
 from standing_orders.detect.data.synthetic import make_sessions
 from standing_orders.detect.data.tables import join_tables, read_tables
 from standing_orders.detect.data.traces import Traces, describe_traces, read_traces
-from standing_orders.errors import ConfigError, DataError
+from standing_orders.errors import DataError
 from standing_orders.seeding import child_seed
 
 __all__ = ["DataConfig", "load", "load_stream"]
@@ -78,7 +82,7 @@ def load(config: DataConfig) -> DataSet:
         'sessions'
     """
     if not config.data:
-        check_no_files(config)
+        config.check_together(has_labels=True)
         return make_sessions(config.data_seed, pieces=config.pieces)
     source = _read_source(config)
     try:
@@ -96,7 +100,20 @@ def load(config: DataConfig) -> DataSet:
         events = grouped.take(np.flatnonzero(parts == part))
         files = config.test_data if part == TEST and config.test_data else config.data
         check_classes(events.attacks >= 0, f"{_names(files)}: the {name} part")
-    return _encode(source, grouped, parts, rng)
+    columns, encoder = _fit(source, grouped, parts)
+    train, validation, test = (
+        _events_of(source, grouped.take(np.flatnonzero(parts == part)), columns, encoder)
+        for part in (TRAIN, VALIDATION, TEST)
+    )
+    return DataSet(
+        name=config.data_name,
+        task="sessions" if source.config.session or source.config.trace else "records",
+        train=train,
+        validation=validation,
+        test=test,
+        dropped=source.dropped,
+        notes=tuple(source.notes),
+    )
 
 
 def load_stream(config: DataConfig) -> Events:
@@ -110,45 +127,27 @@ def load_stream(config: DataConfig) -> Events:
     source = _read_source(config)
     grouped = source.grouped
     parts = np.where(np.arange(grouped.num_sessions) * 2 < grouped.num_sessions, TRAIN, TEST)
-    columns, encoder, _, _ = _fit(source, grouped, parts.astype(np.int8))
+    columns, encoder = _fit(source, grouped, parts.astype(np.int8))
     return _events_of(source, grouped, columns, encoder)
 
 
 def _read_source(config: DataConfig) -> _Source:
-    config = fill_options(config)
-    check_options(config)
-    adapter = adapter_of(config)
-    tables = [
-        read_tables(
-            find_files(config, paths),
-            separator=config.separator,
-            header=config.header,
-            max_rows=config.max_rows,
-            max_bytes=config.max_bytes,
-        )
-        for paths in (config.data, config.test_data)
-        if paths
-    ]
-    if adapter.prepare:
-        tables = [adapter.prepare(table) for table in tables]
+    config, adapter = fill_options(config), adapter_of(config)
+    config.check_together(has_labels=adapter.has_labels)
+    sets = [paths for paths in (config.data, config.test_data) if paths]
+    tables = [read_tables(find_files(config, paths), config) for paths in sets]
+    if adapter.only:
+        column, value = adapter.only
+        is_event = [pa_compute.equal(table[column].cast(pa.string()), value) for table in tables]
+        tables = [table.filter(mask) for table, mask in zip(tables, is_event, strict=True)]
     is_test = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables]) == 1
-    table = join_tables(tables, [paths[0] for paths in (config.data, config.test_data) if paths])
-    check_columns(config, table)
+    table = join_tables(tables, [paths[0] for paths in sets])
+    config.check_columns(table.column_names)
+    attacks, names = np.full(table.num_rows, -1, dtype=np.int64), tuple[str, ...]()
     if config.label:
-        attacks, names = read_labels(
-            table,
-            config.label,
-            threats=config.threats,
-            benign=config.benign,
-            attack=config.attack,
-        )
-    else:
-        attacks, names = np.full(table.num_rows, -1, dtype=np.int64), ()
+        attacks, names = read_labels(table, config)
     notes = [adapter.note] if adapter.note else []
-    traces = None
-    if config.trace:
-        values = table[config.trace].combine_chunks()
-        traces = read_traces(config.trace, values, chunk=config.chunk, max_events=config.max_events)
+    traces = read_traces(table[config.trace], config) if config.trace else None
     grouped = _group(config, table, attacks, _times(config, table, notes), traces)
     source = _Source(config, table, is_test, grouped, names, traces, notes=notes)
     if traces is None:
@@ -169,8 +168,6 @@ def _group(
 ) -> Grouped:
     """Order events into sessions; duplicates go."""
     limit = config.max_events
-    if config.duplicates == "drop" and (config.session or traces):
-        raise ConfigError("duplicates: only of records; a session may repeat an event")
     if traces:
         rows = traces.event_trace
         times = None if times is None else times[rows]
@@ -178,10 +175,9 @@ def _group(
         return group_events(
             events, rows, attacks[rows], times, max_events=limit, rows_in_table=rows
         )
-    rows = np.arange(table.num_rows)
-    sessions = rows
+    rows = sessions = np.arange(table.num_rows)
     if config.session:
-        sessions = read_words(config.session, table[config.session].combine_chunks()).codes
+        sessions = read_words(config.session, table[config.session].combine_chunks()).values
         if (sessions < 0).any():
             raise DataError(f"session column {config.session!r}: a row has no session")
     if config.duplicates == "drop":
@@ -216,9 +212,9 @@ def _times(
 def _parse(source: _Source) -> None:
     """Read the input columns of rows that are events."""
     config, table = source.config, source.table
-    roles = ("label", "attack", "session", "time", "group")
-    used = {getattr(config, role): role for role in roles if getattr(config, role)}
-    source.dropped.update({column: f"it is the {role}" for column, role in used.items()})
+    source.dropped.update(
+        {getattr(config, role): f"it is the {role}" for role in ROLES if getattr(config, role)}
+    )
     source.dropped.update({name: "ignored" for name in config.ignore if name not in source.dropped})
     inputs = [name for name in table.column_names if name not in source.dropped]
     parsed = parse_columns(
@@ -251,20 +247,17 @@ def _check_numbers(source: _Source, column: NumericColumn) -> None:
 
 def _split(source: _Source, grouped: Grouped, rng: np.random.Generator) -> NDArray[np.int8]:
     """Part of each session."""
-    config = source.config
-    first_rows = grouped.rows_in_table[grouped.starts[:-1]]
-    is_test = source.is_test[first_rows]
-    shares = config.shares
+    config, shares = source.config, source.config.shares
+    first_rows = grouped.rows_in_table[grouped.firsts]
+    free = np.flatnonzero(~source.is_test[first_rows])
     if config.test_data:
         scale = 1 - config.test_share
         shares = (shares[0] / scale, shares[1] / scale, 0.0)
     kinds = grouped.session_attacks
     parts = np.full(grouped.num_sessions, TEST, dtype=np.int8)
-    free = np.flatnonzero(~is_test)
     if config.split_method == "time":
         assert grouped.times is not None
-        times = grouped.times[grouped.starts[:-1]]
-        parts[free] = split_by_time(times[free], shares)
+        parts[free] = split_by_time(grouped.times[grouped.firsts][free], shares)
     elif config.split_method == "group":
         parts[free] = split_by_group(_groups(source, first_rows)[free], kinds[free], shares, rng)
     else:
@@ -278,52 +271,44 @@ def _groups(source: _Source, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Group of some rows; -1 where there is none."""
     if source.config.group is None:
         return np.full(len(rows), -1, dtype=np.int64)
-    values = source.table[source.config.group].combine_chunks()
-    words = read_words(source.config.group, values)
+    words = read_words(source.config.group, source.table[source.config.group].combine_chunks())
     is_named = np.array([bool(word.strip()) for word in words.words] + [False])
-    return np.where(is_named[words.codes], words.codes, -1)[rows]
+    return np.where(is_named[words.values], words.values, -1)[rows]
 
 
 def _fit(
     source: _Source, grouped: Grouped, parts: NDArray[np.int8]
-) -> tuple[list[Column], Encoder, dict[str, str], list[str]]:
-    """Columns of all events and the encoder of the training part."""
+) -> tuple[list[Column], Encoder]:
+    """Columns of all events and the encoder of the training part; what is dropped is noted."""
     config = source.config
     train = grouped.take(np.flatnonzero(parts == TRAIN))
-    columns, dropped, notes = source.columns, dict(source.dropped), list(source.notes)
+    columns = source.columns
     if source.traces:
         columns = _describe(source, source.traces, grouped, parts)
-        dropped |= {
-            name: "describes the whole trace; only its tokens are inputs"
-            for name in source.table.column_names
-            if name != config.trace
-        }
+        for name in source.table.column_names:
+            if name != config.trace:
+                source.dropped[name] = "describes the whole trace; only its tokens are inputs"
     told = {*config.numeric, *config.categorical}
-    leaks, leak_notes = find_leaks(columns, train.rows, train.attacks >= 0, told=told)
-    options = EncodingOptions(
-        pieces=config.pieces,
-        max_values=config.max_values,
-        mark_missing=config.missing == "indicator",
-    )
+    leaks, notes = find_leaks(columns, train.rows, train.attacks >= 0, told=told)
     kept = [column for column in columns if column.name not in leaks]
-    encoder, useless = fit_encoder(kept, train.rows, options)
-    dropped |= leaks | useless
+    encoder, useless = fit_encoder(kept, train.rows, config)
+    source.dropped.update(leaks | useless)
+    source.notes.extend(notes)
     if not encoder.parts:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in list(dropped.items())[:10])
+        reasons = "; ".join(f"{name}: {why}" for name, why in list(source.dropped.items())[:10])
         raise DataError(f"{config.data[0]}: no column is left as input ({reasons})")
-    return columns, encoder, dropped, notes + leak_notes
+    return columns, encoder
 
 
 def _describe(
     source: _Source, traces: Traces, grouped: Grouped, parts: NDArray[np.int8]
 ) -> list[Column]:
     """Columns of the events of traces."""
-    first_rows = grouped.rows_in_table[grouped.starts[:-1]]
-    is_training = np.zeros(source.table.num_rows, dtype=np.bool_)
+    num_rows, first_rows = source.table.num_rows, grouped.rows_in_table[grouped.firsts]
+    is_training, is_threat = np.zeros((2, num_rows), dtype=np.bool_)
     is_training[first_rows[parts == TRAIN]] = True
-    is_threat = np.zeros(source.table.num_rows, dtype=np.bool_)
     is_threat[first_rows[grouped.session_attacks >= 0]] = True
-    groups = _groups(source, np.arange(source.table.num_rows))
+    groups = _groups(source, np.arange(num_rows))
     return [*describe_traces(traces, is_training=is_training, is_threat=is_threat, groups=groups)]
 
 
@@ -337,28 +322,5 @@ def _events_of(
         is_threat=grouped.attacks >= 0,
         attacks=grouped.attacks,
         attack_names=source.attack_names,
-        starts=grouped.starts,
-    )
-
-
-def _encode(
-    source: _Source, grouped: Grouped, parts: NDArray[np.int8], rng: np.random.Generator
-) -> DataSet:
-    config = source.config
-    columns, encoder, dropped, notes = _fit(source, grouped, parts)
-    train, validation, test = (
-        _events_of(source, grouped.take(np.flatnonzero(parts == part)), columns, encoder)
-        for part in (TRAIN, VALIDATION, TEST)
-    )
-    if config.sampling == "weighted":
-        train = weigh_sessions(train, rng)
-    is_sessions = config.session is not None or config.trace is not None
-    return DataSet(
-        name=config.data_name,
-        task="sessions" if is_sessions else "records",
-        train=train,
-        validation=validation,
-        test=test,
-        dropped=dropped,
-        notes=tuple(notes),
+        starts=grouped.sessions.starts,
     )

@@ -1,13 +1,116 @@
-"""What to read, what the label is and how to split: one flat model, so that it makes good flags."""
+"""What to read, what the label is, how to split; and public data sets that fill it in by name.
 
+One flat model, so that it makes good flags. Imports nothing heavy.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from standing_orders.config import Config
+from standing_orders.errors import ConfigError, DataError
 
 Format = Literal["table", "nsl-kdd", "unsw-nb15", "unsw-nb15-stream", "adfa-ld", "darpa-trace-e5"]
+ROLES = ("label", "attack", "session", "trace", "time", "group")  # options that name one column
+
+
+_NSL_KDD_NAMES = (
+    "duration protocol_type service flag src_bytes dst_bytes land wrong_fragment urgent hot "
+    "num_failed_logins logged_in num_compromised root_shell su_attempted num_root "
+    "num_file_creations num_shells num_access_files num_outbound_cmds is_host_login "
+    "is_guest_login count srv_count serror_rate srv_serror_rate rerror_rate srv_rerror_rate "
+    "same_srv_rate diff_srv_rate srv_diff_host_rate dst_host_count dst_host_srv_count "
+    "dst_host_same_srv_rate dst_host_diff_srv_rate dst_host_same_src_port_rate "
+    "dst_host_srv_diff_host_rate dst_host_serror_rate dst_host_srv_serror_rate "
+    "dst_host_rerror_rate dst_host_srv_rerror_rate class difficulty"
+)
+NSL_KDD_COLUMNS = tuple(_NSL_KDD_NAMES.split())
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """What one public data set needs."""
+
+    files: tuple[str, ...]  # in its folder, in the order of reading
+    options: dict[str, Any] = field(default_factory=dict)  # for `DataConfig` fields left alone
+    note: str = ""
+    only: tuple[str, str] | None = None  # column and its value in the rows that are events
+    has_labels: bool = True
+
+
+ADAPTERS: dict[str, Adapter] = {
+    "nsl-kdd": Adapter(
+        files=("KDDTrain+.txt.gz", "KDDTest+.txt.gz"),
+        options={
+            "header": NSL_KDD_COLUMNS,
+            "label": "class",
+            "benign": ("normal",),
+            "ignore": ("difficulty",),  # how many reference learners got the row right
+        },
+        note=(
+            "NSL-KDD: a folder pools the published training and test files; for the published "
+            "split give KDDTrain+ as data and KDDTest+ as test data"
+        ),
+    ),
+    "unsw-nb15": Adapter(
+        files=("UNSW_NB15_82332.csv.gz",),
+        options={
+            "label": "label",
+            "attack": "attack_cat",
+            "ignore": ("id",),
+            "duplicates": "drop",
+        },
+        note=(
+            "UNSW-NB15: the 82,332-row partition, split by us; not the published training and "
+            "test split"
+        ),
+    ),
+    "unsw-nb15-stream": Adapter(
+        files=("UNSW_NB15_1_stream_part1.csv.gz", "UNSW_NB15_1_stream_part2.csv.gz"),
+        options={
+            "label": "Label",
+            "attack": "attack_cat",
+            "time": "Stime",
+            # The attack generator had addresses of its own.
+            "ignore": ("srcip", "dstip", "Ltime"),
+        },
+        note="UNSW-NB15: sttl and proto alone tell most attacks: an artefact of the testbed",
+    ),
+    "adfa-ld": Adapter(
+        files=("adfa_ld_traces.parquet",),
+        options={
+            "label": "label",
+            "attack": "category",
+            "trace": "syscalls",
+            "group": "instance",
+        },
+        note=(
+            "ADFA-LD: the label is of the whole trace, so every event of an attack trace counts "
+            "as a threat"
+        ),
+    ),
+    "darpa-trace-e5": Adapter(
+        files=("trace_e5_20190507_500k.parquet",),
+        options={
+            "time": "timestamp_ns",
+            "categorical": ("event_type", "file_path", "protection"),
+            "ignore": (
+                *("is_suspicious", "part", "record_type", "sequence", "thread_id"),
+                *("subject", "object", "entity", "memory_address", "pid"),
+            ),
+        },
+        note=(
+            "DARPA TRACE E5, 7 May 2019: recorded before the engagement's first attack, so it has "
+            "no threats and no labels (is_suspicious is a rule about event types): a benign stream "
+            "for throughput and false alarms"
+        ),
+        only=("record_type", "EVENT"),
+        has_labels=False,
+    ),
+}
 
 
 def _spelled_out(separator: object) -> object:
@@ -127,12 +230,6 @@ class DataConfig(Config):
         "drop them; repeated events may be real, so keep them. auto: as the format advises, keep "
         "for 'table'.",
     )
-    sampling: Literal["natural", "weighted"] = Field(
-        "natural",
-        description="'weighted' draws threat sessions as often as benign ones in training. It "
-        "hurts: the policy learns to expect ten times the threats there are, its probabilities no "
-        "longer fit any threshold on costs, and false alarms multiply.",
-    )
     separator: Annotated[str, BeforeValidator(_spelled_out)] = Field(
         ",",
         min_length=1,
@@ -170,3 +267,99 @@ class DataConfig(Config):
         if self.split != "auto":
             return self.split
         return "group" if self.group else "time" if self.time else "stratified"
+
+    def check_together(self, *, has_labels: bool) -> None:
+        """Refuse options that do not go together, or that need files where there are none.
+
+        Args:
+            has_labels: the format has them.
+
+        Raises:
+            ConfigError: two options contradict each other, or one is missing.
+        """
+        if not self.data:
+            told = self.model_dump(exclude_defaults=True).keys() - {"data_seed", "pieces"}
+            if about_files := [name for name in DataConfig.model_fields if name in told]:
+                raise ConfigError(
+                    f"{', '.join(about_files)}: no files to read: name them with --data"
+                )
+            return
+        if self.shares[0] <= 0:
+            raise ConfigError("validation_share, test_share: they leave nothing to train on")
+        if self.label is None and has_labels:
+            raise ConfigError("label: name the column that says what is a threat, with --label")
+        if both := sorted({*self.numeric} & {*self.categorical}):
+            raise ConfigError(f"numeric, categorical: {both[0]!r} cannot be both")
+        files = [path.absolute() for path in (*self.data, *self.test_data)]
+        if twice := [path for path in files if files.count(path) > 1]:
+            raise ConfigError(
+                f"data, test_data: {twice[0]} is named twice; the same rows in training and in "
+                "test would make any score too good"
+            )
+        if self.session and self.trace:
+            raise ConfigError("session, trace: either a row is an event or it is a whole trace")
+        if self.duplicates == "drop" and (self.session or self.trace):
+            raise ConfigError("duplicates: only of records; a session may repeat an event")
+        for method, column in (("time", self.time), ("group", self.group)):
+            if self.split == method and column is None:
+                raise ConfigError(
+                    f"split = {method!r}: name the column to split by with --{method}"
+                )
+
+    def check_columns(self, there: Sequence[str]) -> None:
+        """Refuse an option that names a column which is not there.
+
+        Raises:
+            ConfigError: says which columns there are.
+        """
+        named = [(role, getattr(self, role)) for role in ROLES]
+        named += [(o, c) for o in ("ignore", "numeric", "categorical") for c in getattr(self, o)]
+        for option, column in named:
+            if column is not None and column not in there:
+                raise ConfigError(
+                    f"{option}: no column {column!r}; there are {', '.join(there[:60])}"
+                )
+
+
+def adapter_of(config: DataConfig) -> Adapter:
+    """The adapter of a format; one that does nothing for a plain table."""
+    return ADAPTERS.get(config.format, Adapter(()))
+
+
+def fill_options(config: DataConfig) -> DataConfig:
+    """The configuration with every option left alone set to what the format needs.
+
+    Example:
+        >>> fill_options(DataConfig(format="unsw-nb15")).label
+        'label'
+    """
+    fields = DataConfig.model_fields
+    values = {
+        name: value
+        for name, value in adapter_of(config).options.items()
+        if getattr(config, name) == fields[name].default
+    }
+    if config.threats:
+        values.pop("benign", None)
+    if config.ignore:  # what the user ignores comes on top
+        values["ignore"] = (*adapter_of(config).options.get("ignore", ()), *config.ignore)
+    return config.model_copy(update=values)
+
+
+def find_files(config: DataConfig, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The files to read: a folder stands for the files of its format.
+
+    Raises:
+        DataError: a folder without one of them.
+    """
+    found: list[Path] = []
+    for path in paths:
+        names = adapter_of(config).files
+        if not path.is_dir() or not names:
+            found.append(path)
+            continue
+        missing = [name for name in names if not (path / name).is_file()]
+        if missing:
+            raise DataError(f"{path}: no {', '.join(missing)} in it, which {config.format} needs")
+        found.extend(path / name for name in names)
+    return tuple(found)

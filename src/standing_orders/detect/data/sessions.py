@@ -1,12 +1,16 @@
-"""Rows in the order of their sessions, before they are features."""
+"""Rows in the order of their sessions, before they are features; and which part each goes to."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.detect.data.events import Events
+from standing_orders.detect.data.events import Sessions
 from standing_orders.errors import ConfigError
+
+TRAIN, VALIDATION, TEST = range(3)
+PART_NAMES = ("training", "validation", "test")
+Shares = tuple[float, float, float]  # of training, validation and test; they sum to 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,30 +21,33 @@ class Grouped:
     rows_in_table: NDArray[np.int64]  # (num_events,): row of the file
     attacks: NDArray[np.int64]  # (num_events,): -1 = benign
     times: NDArray[np.float64] | None  # (num_events,)
-    starts: NDArray[np.int64]  # (num_sessions + 1,)
+    sessions: Sessions
 
     @property
     def num_sessions(self) -> int:
         """Number of sessions."""
-        return len(self.starts) - 1
+        return self.sessions.num_sessions
+
+    @property
+    def firsts(self) -> NDArray[np.int64]:  # (num_sessions,)
+        """First event of each session."""
+        return self.sessions.starts[:-1]
 
     @property
     def session_attacks(self) -> NDArray[np.int64]:  # (num_sessions,)
         """Attack of each session, -1 = benign; the highest number of several."""
-        return np.maximum.reduceat(self.attacks, self.starts[:-1])
+        return self.sessions.fold(np.maximum, self.attacks)
 
-    def take(self, sessions: NDArray[np.int64]) -> "Grouped":
+    def take(self, chosen: NDArray[np.int64]) -> "Grouped":
         """Some sessions, in the order given."""
-        lengths = np.diff(self.starts)[sessions]
-        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        at = np.arange(starts[-1]) + np.repeat(self.starts[sessions] - starts[:-1], lengths)
+        at = self.sessions.rows(chosen)
         return replace(
             self,
             rows=self.rows[at],
             rows_in_table=self.rows_in_table[at],
             attacks=self.attacks[at],
             times=None if self.times is None else self.times[at],
-            starts=starts,
+            sessions=self.sessions.take(chosen),
         )
 
 
@@ -69,31 +76,27 @@ def group_events(
     if times is not None:
         rows = rows[np.argsort(times[rows], kind="stable")]
     _, first, inverse = np.unique(sessions[rows], return_index=True, return_inverse=True)
-    order = np.argsort(first[inverse], kind="stable")
-    rows = rows[order]
-    lengths = np.bincount(np.unique(first[inverse], return_inverse=True)[1])
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    place = np.arange(len(rows)) - np.repeat(starts[:-1], lengths)
-    rows = rows[place < max_events]
-    lengths = np.minimum(lengths, max_events)
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    rows = rows[np.argsort(first[inverse], kind="stable")]
+    whole = Sessions.of_lengths(np.bincount(inverse)[np.argsort(first)])
+    rows = rows[whole.place < max_events]
+    kept = Sessions.of_lengths(np.minimum(whole.lengths, max_events))
     return Grouped(
         rows=rows,
         rows_in_table=rows if rows_in_table is None else rows_in_table[rows],
-        attacks=_fill_attacks(attacks[rows], starts),
+        attacks=_fill_attacks(attacks[rows], kept),
         times=None if times is None else times[rows],
-        starts=starts,
+        sessions=kept,
     )
 
 
 def _fill_attacks(
-    attacks: NDArray[np.int64], starts: NDArray[np.int64]
+    attacks: NDArray[np.int64], sessions: Sessions
 ) -> NDArray[np.int64]:  # (num_events,)
     """Give benign rows inside an attack the attack that goes on around them."""
     filled = attacks.copy()
-    for session in np.flatnonzero(np.maximum.reduceat(attacks, starts[:-1]) >= 0):
-        threats = np.flatnonzero(attacks[starts[session] : starts[session + 1]] >= 0)
-        threats += starts[session]
+    for session in np.flatnonzero(sessions.fold(np.maximum, attacks) >= 0):
+        start, end = sessions.starts[session : session + 2]
+        threats = np.flatnonzero(attacks[start:end] >= 0) + start
         inside = np.arange(threats[0], threats[-1] + 1)
         filled[inside] = attacks[threats[np.searchsorted(threats, inside, side="right") - 1]]
     return filled
@@ -101,11 +104,6 @@ def _fill_attacks(
 
 def lower_prevalence(grouped: Grouped, prevalence: float, rng: np.random.Generator) -> Grouped:
     """Drop threat sessions at random until a share of them is left.
-
-    Args:
-        grouped: the sessions.
-        prevalence: share of threat sessions wanted.
-        rng: source of the draw.
 
     Raises:
         ConfigError: the share is lower than wanted already.
@@ -122,13 +120,55 @@ def lower_prevalence(grouped: Grouped, prevalence: float, rng: np.random.Generat
     return grouped.take(np.sort(np.concatenate([np.flatnonzero(~is_threat), kept])))
 
 
-def weigh_sessions(events: Events, rng: np.random.Generator) -> Events:
-    """As many sessions again, drawn so that a threat is as likely as a benign one.
+def split_stratified(
+    kinds: NDArray[np.int64],  # (num_sessions,): the attack of a session, or -1
+    shares: Shares,
+    rng: np.random.Generator,
+) -> NDArray[np.int8]:  # (num_sessions,)
+    """Part of each session, at random, with the same shares of every kind up to one session."""
+    edges = np.cumsum(shares)[:-1]
+    parts = np.zeros(len(kinds), dtype=np.int8)
+    for kind in np.unique(kinds):
+        members = rng.permutation(np.flatnonzero(kinds == kind))
+        # Evenly spaced points with a random offset, so that one session of a kind can go anywhere.
+        points = (np.arange(len(members)) + rng.random()) / len(members)
+        parts[members] = np.searchsorted(edges, points, side="right")
+    return parts
 
-    Args:
-        events: the training part.
-        rng: source of the draw.
+
+def split_by_group(
+    groups: NDArray[np.int64],  # (num_sessions,): number of each session's group, -1 = alone
+    kinds: NDArray[np.int64],  # (num_sessions,): the attack of a session, or -1
+    shares: Shares,
+    rng: np.random.Generator,
+) -> NDArray[np.int8]:  # (num_sessions,)
+    """Part of each session, whole groups together, balanced by their most frequent attack."""
+    alone = np.flatnonzero(groups < 0)
+    groups = groups.copy()
+    groups[alone] = groups.max(initial=-1) + 1 + np.arange(len(alone))
+    _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
+    group_kinds = kinds[first].copy()
+    for group in np.unique(inverse[kinds >= 0]):
+        attacks = kinds[(inverse == group) & (kinds >= 0)]
+        group_kinds[group] = np.bincount(attacks).argmax()
+    return split_stratified(group_kinds, shares, rng)[inverse]
+
+
+def split_by_time(
+    times: NDArray[np.float64],  # (num_sessions,): when each session starts
+    shares: Shares,
+) -> NDArray[np.int8]:  # (num_sessions,)
+    """Part of each session: the earliest train, the latest test; equal times stay together.
+
+    Raises:
+        ConfigError: a session has no time.
     """
-    is_threat = events.session_is_threat
-    weights = np.where(is_threat, 0.5 / is_threat.sum(), 0.5 / (~is_threat).sum())
-    return events.take_sessions(rng.choice(events.num_sessions, events.num_sessions, p=weights))
+    if not np.isfinite(times).all():
+        missing = int((~np.isfinite(times)).sum())
+        raise ConfigError(
+            f"split by time: {missing} of {len(times)} sessions begin without a time (missing, NaT "
+            "or infinite): add it, drop them, or choose another --split"
+        )
+    ordered = np.sort(times)
+    cuts = [ordered[min(int(share * len(times)), len(times) - 1)] for share in np.cumsum(shares)]
+    return np.searchsorted(np.array(cuts[:2]), times, side="right").astype(np.int8)

@@ -15,8 +15,9 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from standing_orders.detect.data.columns import parse_columns
-from standing_orders.detect.data.encoding import EncodingOptions, fit_encoder
+from standing_orders.detect.data.encoding import fit_encoder
 from standing_orders.detect.data.events import DataSet, Events
+from standing_orders.detect.data.options import DataConfig
 from standing_orders.seeding import child_seed
 
 ACTIVITIES = (
@@ -128,7 +129,7 @@ def _encode(parts: dict[str, _Part], pieces: int) -> tuple[dict[str, Events], di
     table = pa.concat_tables([table for table, _, _ in parts.values()])
     columns = parse_columns(table).columns
     num_train = parts["train"][0].num_rows
-    encoder, dropped = fit_encoder(columns, np.arange(num_train), EncodingOptions(pieces=pieces))
+    encoder, dropped = fit_encoder(columns, np.arange(num_train), DataConfig(pieces=pieces))
     events, at = {}, 0
     for part, (rows, attacks, starts) in parts.items():
         features = encoder.encode(columns, np.arange(at, at + rows.num_rows))

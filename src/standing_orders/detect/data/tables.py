@@ -11,6 +11,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.csv as pa_csv  # type: ignore[import-untyped]
 import pyarrow.parquet as pa_parquet  # type: ignore[import-untyped]
 
+from standing_orders.detect.data.options import DataConfig
 from standing_orders.errors import DataError
 
 PARQUET_MAGIC = b"PAR1"
@@ -20,24 +21,14 @@ _CONVERT = "convert the file to UTF-8, for instance with iconv"
 _CHUNK_BYTES = 1 << 24
 
 
-def read_tables(
-    paths: Sequence[Path],
-    *,
-    separator: str = ",",
-    header: Sequence[str] = (),
-    max_rows: int,
-    max_bytes: int,
-) -> pa.Table:
+def read_tables(paths: Sequence[Path], config: DataConfig) -> pa.Table:
     """All rows of some files with the same columns, one file after the other.
 
     What a file is shows in its first bytes, not in its name.
 
     Args:
         paths: CSV, gzipped CSV or Parquet files.
-        separator: one character between the fields of a CSV.
-        header: column names of a CSV whose first line is data already.
-        max_rows: refuse files with more rows than this in all.
-        max_bytes: refuse a file that is, or declares to be, larger than this when unpacked.
+        config: its `separator`, `header`, `max_rows` (in all) and `max_bytes` (of each file).
 
     Raises:
         DataError: a file cannot be read, is empty, is too large or differs from the first one.
@@ -45,7 +36,7 @@ def read_tables(
     tables: list[pa.Table] = []
     num_rows = 0
     for path in paths:
-        tables.append(_read(path, separator, tuple(header), max_rows - num_rows, max_bytes))
+        tables.append(_read(path, config, config.max_rows - num_rows))
         num_rows += tables[-1].num_rows
     return join_tables(tables, paths)
 
@@ -80,9 +71,8 @@ def join_tables(tables: Sequence[pa.Table], paths: Sequence[Path]) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def _read(
-    path: Path, separator: str, header: tuple[str, ...], max_rows: int, max_bytes: int
-) -> pa.Table:
+def _read(path: Path, config: DataConfig, max_rows: int) -> pa.Table:
+    max_bytes = config.max_bytes
     try:
         size = path.stat().st_size
         if path.is_dir():
@@ -102,11 +92,11 @@ def _read(
         table = _read_parquet(path, max_rows, max_bytes)
     elif start[:2] == GZIP_MAGIC or path.suffix.lower() == ".gz":
         with pa.BufferReader(_unpack(path, max_bytes).getvalue()) as file:
-            table = _read_csv(path, file, separator, header)
+            table = _read_csv(path, file, config)
     else:
         # Arrow's own file: its threads may outlive a Python one and end the process.
         with pa.OSFile(str(path)) as file:
-            table = _read_csv(path, file, separator, header)
+            table = _read_csv(path, file, config)
     if table.num_rows == 0:
         raise DataError(f"{path}: a header but no rows")
     _check_rows(path, table.num_rows, max_rows)
@@ -140,9 +130,9 @@ def _unpack(path: Path, max_bytes: int) -> io.BytesIO:
     return content
 
 
-def _read_csv(path: Path, file: pa.NativeFile, separator: str, header: tuple[str, ...]) -> pa.Table:
-    read = pa_csv.ReadOptions(column_names=list(header) or None)
-    parse = pa_csv.ParseOptions(delimiter=separator)
+def _read_csv(path: Path, file: pa.NativeFile, config: DataConfig) -> pa.Table:
+    read = pa_csv.ReadOptions(column_names=list(config.header) or None)
+    parse = pa_csv.ParseOptions(delimiter=config.separator)
     convert = pa_csv.ConvertOptions(strings_can_be_null=True)
     try:
         try:
@@ -150,29 +140,21 @@ def _read_csv(path: Path, file: pa.NativeFile, separator: str, header: tuple[str
         except pa.ArrowInvalid as err:
             if "conversion error" not in str(err):
                 raise
-            # Types are guessed from the first block; a later one disagreed.
+            # Types are guessed from the first block; a later one disagreed: read all as text.
             file.seek(0)
-            table = _read_csv_as_text(file, read, parse)
+            names = pa_csv.open_csv(file, read, parse).schema.names
+            file.seek(0)
+            convert.column_types = dict.fromkeys(names, pa.string())
+            table = pa_csv.read_csv(file, read, parse, convert)
     except (pa.ArrowException, UnicodeDecodeError) as err:
         raise DataError(f"{path}: not a readable CSV file: {_first_line(err)}") from err
     names = _names(path, table)
     if table.num_columns == 1:
         raise DataError(
-            f"{path}: only one column found, {names[0]!r:.80}; is {separator!r} the "
+            f"{path}: only one column found, {names[0]!r:.80}; is {config.separator!r} the "
             "separator? Give the right one with --separator"
         )
     return table
-
-
-def _read_csv_as_text(
-    file: pa.NativeFile, read: pa_csv.ReadOptions, parse: pa_csv.ParseOptions
-) -> pa.Table:
-    names = pa_csv.open_csv(file, read, parse).schema.names
-    file.seek(0)
-    convert = pa_csv.ConvertOptions(
-        column_types={name: pa.string() for name in names}, strings_can_be_null=True
-    )
-    return pa_csv.read_csv(file, read, parse, convert)
 
 
 def _names(path: Path, table: pa.Table) -> list[str]:

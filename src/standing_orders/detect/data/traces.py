@@ -24,9 +24,11 @@ import pyarrow.compute as pa_compute  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from standing_orders.detect.data.columns import NumericColumn, read_words
+from standing_orders.detect.data.events import Sessions
+from standing_orders.detect.data.options import DataConfig
 from standing_orders.errors import DataError
 
-RUN_LENGTHS = (2, 3, 4, 5)
+MAX_RUN = 5  # tokens
 MAX_CALLS, MAX_PAIRS = 40, 40  # most frequent ones that get a feature
 
 
@@ -40,19 +42,25 @@ class Traces:
     event_index: NDArray[np.int64]  # (num_tokens,): event of each token
     event_trace: NDArray[np.int64]  # (num_events,): row of each event
 
+    def count(
+        self, events: NDArray[np.int64], weights: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:  # (num_events,)
+        """How often each event is named, or the sum of the weights given with it."""
+        return np.bincount(events, weights, minlength=len(self.event_trace)).astype(np.float64)
 
-def read_traces(name: str, values: pa.Array, *, chunk: int, max_events: int) -> Traces:
+
+def read_traces(column: pa.ChunkedArray, config: DataConfig) -> Traces:
     """Cut the traces of a column into events.
 
     Args:
-        name: the column.
-        values: lists of tokens, or text with spaces or commas between tokens.
-        chunk: tokens of an event; the last one of a trace may be shorter.
-        max_events: events kept of a trace; what follows is not read.
+        column: lists of tokens, or text with spaces or commas between tokens.
+        config: its `trace`, `chunk` (tokens of an event; the last one of a trace may be shorter)
+            and `max_events` (what follows them is not read).
 
     Raises:
         DataError: the column holds no traces, or one of them is empty.
     """
+    name, chunk, values = str(config.trace), config.chunk, column.combine_chunks()
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         text = pa_compute.utf8_trim_whitespace(values.cast(pa.string()))
         values = pa_compute.split_pattern_regex(text, r"[\s,;]+")
@@ -63,15 +71,18 @@ def read_traces(name: str, values: pa.Array, *, chunk: int, max_events: int) -> 
         )
     lengths = pa_compute.list_value_length(values).fill_null(0).to_numpy(zero_copy_only=False)
     words = read_words(name, pa_compute.list_flatten(values))
-    if len(lengths) == 0 or lengths.min() == 0 or "" in words.words or (words.codes < 0).any():
+    if len(lengths) == 0 or lengths.min() == 0 or "" in words.words or (words.values < 0).any():
         raise DataError(f"trace column {name!r}: a trace is empty or has an empty token")
-    trace_index = np.repeat(np.arange(len(lengths)), lengths)
-    place = np.arange(len(trace_index)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    is_kept = place < chunk * max_events
-    trace_index, place, tokens = trace_index[is_kept], place[is_kept], words.codes[is_kept]
-    event_index = np.cumsum(place % chunk == 0) - 1
-    event_trace = trace_index[place % chunk == 0]
-    return Traces(tokens, words.words, trace_index, event_index, event_trace)
+    whole = Sessions.of_lengths(lengths)
+    is_kept = whole.place < chunk * config.max_events
+    trace_index, is_first = whole.index[is_kept], whole.place[is_kept] % chunk == 0
+    return Traces(
+        tokens=words.values[is_kept],
+        words=words.words,
+        trace_index=trace_index,
+        event_index=np.cumsum(is_first) - 1,
+        event_trace=trace_index[is_first],
+    )
 
 
 def describe_traces(
@@ -91,23 +102,15 @@ def describe_traces(
     """
     alone = np.arange(len(groups)) + groups.max(initial=0) + 1
     groups = np.where(groups < 0, alone, groups)
-    num_events = len(traces.event_trace)
-    columns = _counts(traces, is_training)
-    sizes = np.bincount(traces.event_index, minlength=num_events)
     kinds = np.unique(traces.event_index * len(traces.words) + traces.tokens)
-    columns.append(NumericColumn("tokens", sizes.astype(np.float64)))
-    columns.append(
-        NumericColumn(
-            "kinds",
-            np.bincount(kinds // len(traces.words), minlength=num_events).astype(np.float64),
-        )
-    )
+    columns = _counts(traces, is_training)
+    columns.append(NumericColumn("tokens", traces.count(traces.event_index)))
+    columns.append(NumericColumn("kinds", traces.count(kinds // len(traces.words))))
     runs = traces.tokens
-    for length in range(2, max(RUN_LENGTHS) + 1):
+    for length in range(2, MAX_RUN + 1):
         runs = _extend_runs(runs, traces, length)
-        if length in RUN_LENGTHS:
-            shares = _run_shares(runs, traces, is_training, is_threat, groups)
-            columns.extend(_run_columns(runs, traces, shares, length))
+        shares = _run_shares(runs, traces, is_training, is_threat, groups)
+        columns.extend(_run_columns(runs, traces, shares, length))
     return columns
 
 
@@ -124,15 +127,9 @@ def _counts(traces: Traces, is_training: NDArray[np.bool_]) -> list[NumericColum
         is_used = is_training[traces.trace_index] & (keys >= 0)
         values, counts = np.unique(keys[is_used], return_counts=True)
         for key in values[np.argsort(-counts, kind="stable")[:limit]]:
-            name = " ".join(
-                [
-                    label,
-                    *(traces.words[int(k)] for k in (divmod(key, num_words))[label == "call" :]),
-                ]
-            )
-            where = traces.event_index[keys == key]
-            count = np.bincount(where, minlength=len(traces.event_trace))
-            columns.append(NumericColumn(name, count.astype(np.float64)))
+            tokens = divmod(int(key), num_words)[label == "call" :]
+            name = " ".join([label, *(traces.words[token] for token in tokens)])
+            columns.append(NumericColumn(name, traces.count(traces.event_index[keys == key])))
     return columns
 
 
@@ -191,8 +188,7 @@ def _run_columns(
 ) -> list[NumericColumn]:
     is_run = runs >= 0
     events = traces.event_index[is_run]
-    num_events = len(traces.event_trace)
-    num_runs = np.maximum(np.bincount(events, minlength=num_events), 1)
+    num_runs = np.maximum(traces.count(events), 1)
     benign, threat = shares[:, is_run]
     smooth = 1e-3  # one trace in a thousand: what a run never seen is taken for
     measures = {
@@ -201,8 +197,6 @@ def _run_columns(
         "odds": np.log2((threat + smooth) / (benign + smooth)),
     }
     return [
-        NumericColumn(
-            f"{name} {length}", np.bincount(events, value, minlength=num_events) / num_runs
-        )
+        NumericColumn(f"{name} {length}", traces.count(events, value) / num_runs)
         for name, value in measures.items()
     ]

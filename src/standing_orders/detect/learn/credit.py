@@ -16,6 +16,7 @@ it is that of a contextual bandit whose four rewards are all known.
 *Sampled.* GAE on the actions drawn, with a critic.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,8 +24,9 @@ from numpy.typing import NDArray
 
 from standing_orders.compiled import jit
 from standing_orders.detect.actions import ALERT, ALLOW, NUM_ACTIONS
-from standing_orders.detect.learn.game import Game, Played
-from standing_orders.detect.learn.team import lay_side_by_side
+from standing_orders.detect.costs import Game, Played
+from standing_orders.detect.data.events import Sessions
+from standing_orders.detect.network import lay_side_by_side
 from standing_orders.learn.advantages import generalised_advantages
 
 
@@ -32,11 +34,14 @@ from standing_orders.learn.advantages import generalised_advantages
 class Credit:
     """What the actions of each agent were worth."""
 
-    advantages: NDArray[
-        np.float64
-    ]  # (agents, rows, NUM_ACTIONS): of all actions, or (agents, rows)
+    advantages: NDArray[np.float64]  # (agents, rows, NUM_ACTIONS), or (agents, rows): of the drawn
     targets: NDArray[np.float64]  # (agents, rows): for the critics
     weights: NDArray[np.float64]  # (agents, rows): chance or fact that the agent got there
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether the advantages are those of all actions."""
+        return self.advantages.ndim == 3
 
 
 @jit
@@ -108,16 +113,16 @@ def expected_credit(
     advantages = np.empty(probs.shape)
     values, reach = np.empty(probs.shape[:2]), np.empty(probs.shape[:2])
     more = np.zeros(probs.shape) if extra is None else extra
-    _expect(
-        probs, game.rewards, more, game.has_begun, game.starts, gamma, advantages, values, reach
-    )
+    starts = game.sessions.starts
+    _expect(probs, game.rewards, more, game.has_begun, starts, gamma, advantages, values, reach)
     return Credit(advantages, values, reach)
 
 
 def sampled_credit(
-    played: list[Played],
+    rewards: NDArray[np.float64],  # (agents, rows)
+    played: Sequence[Played],
     values: NDArray[np.float64],  # (agents, rows)
-    starts: NDArray[np.int64],  # (num_sessions + 1,)
+    sessions: Sessions,
     *,
     gamma: float,
     gae_lambda: float,
@@ -125,13 +130,14 @@ def sampled_credit(
     """Advantages of the actions drawn, by GAE; nothing follows the end of a session.
 
     Args:
+        rewards: of each agent.
         played: for each agent what came of its actions, or of the team's.
         values: what each agent's critic expected.
-        starts: where sessions begin in the rows.
+        sessions: of the rows.
         gamma: discount.
         gae_lambda: of GAE.
     """
-    grid, is_event = lay_side_by_side(starts)
+    grid, is_event = lay_side_by_side(sessions)
     is_open = np.stack([one.is_open for one in played])
     is_used = is_open[:, grid] & is_event  # (agents, steps, sessions)
 
@@ -139,17 +145,18 @@ def sampled_credit(
         laid = np.where(is_used, rows[:, grid], 0)
         return np.concatenate(list(laid), axis=1).astype(np.float32)
 
-    rewards = lay(np.stack([one.rewards for one in played]))
-    ends = lay(np.stack([one.is_end for one in played])) > 0
+    def pick(laid: NDArray[np.float32]) -> NDArray[np.float64]:  # -> (agents, rows)
+        rows = np.zeros(values.shape)
+        for own, part in zip(rows, np.split(laid, len(played), axis=1), strict=True):
+            own[grid[is_event]] = part[is_event]
+        return rows * is_open
+
     known = lay(values)
-    known = np.concatenate([known, np.zeros_like(known[:1])])
-    laid, targets = generalised_advantages(
-        rewards, known, gamma=gamma, gae_lambda=gae_lambda, is_end=ends
+    advantages, targets = generalised_advantages(
+        lay(rewards),
+        np.concatenate([known, np.zeros_like(known[:1])]),
+        gamma=gamma,
+        gae_lambda=gae_lambda,
+        is_end=lay(np.stack([one.is_end for one in played])) > 0,
     )
-    advantages, goals = np.zeros(values.shape), np.zeros(values.shape)
-    for i, (one, goal) in enumerate(
-        zip(np.split(laid, len(played), 1), np.split(targets, len(played), 1), strict=True)
-    ):
-        advantages[i, grid[is_event]] = one[is_event]
-        goals[i, grid[is_event]] = goal[is_event]
-    return Credit(advantages * is_open, goals * is_open, is_open.astype(np.float64))
+    return Credit(pick(advantages), pick(targets), is_open.astype(np.float64))

@@ -2,28 +2,19 @@
 
 import hashlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from standing_orders.detect.config import DetectConfig
 from standing_orders.detect.data.events import DataSet
 from standing_orders.detect.data.load import load
-from standing_orders.detect.learn.team import TeamNetwork
-from standing_orders.detect.learn.trainer import Trainer, make_network, prepare
-from standing_orders.detect.rules import RuleBook
+from standing_orders.detect.learn.trainer import Trainer
+from standing_orders.detect.team import Team, make_book, make_network, prepare
 from standing_orders.errors import CheckpointError
-from standing_orders.learn.run import use_one_thread
+from standing_orders.learn.ppo import use_one_thread
 from standing_orders.learn.snapshot import restore_network
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.loop import (
-    Mirrors,
-    OnUpdate,
-    Report,
-    latest_of,
-    recover,
-    train_to_end,
-)
+from standing_orders.runs.loop import Mirrors, OnUpdate, Report, RunKind, latest_of
 
 KIND = "detect"
 CSV_COLUMNS = {
@@ -38,7 +29,7 @@ CSV_COLUMNS = {
     "Events_Seen": "team.events_seen",
     "Agent_Rewards": "agents.reward",
     "Entropy": "loss.entropy",
-    "KL": "loss.kl",
+    "KL": "loss.approx_kl",
     "Rules": "rules",
     "Prices": "prices",
     "Foresight": "foresight",
@@ -54,8 +45,9 @@ TENSORBOARD_TAGS = {
     "losses/policy_loss": "loss.policy_loss",
     "losses/value_loss": "loss.value_loss",
     "losses/entropy": "loss.entropy",
-    "losses/approx_kl": "loss.kl",
-    "losses/clipfrac": "loss.clip_fraction",
+    "losses/approx_kl": "loss.approx_kl",
+    "losses/clipfrac": "loss.clipfrac",
+    "losses/explained_variance": "loss.explained_variance",
 }
 _RULE_FIGURES = ("violation_rate", "margin_mean", "margin_min", "price")
 _DIGEST = "data_sha256"
@@ -93,22 +85,15 @@ def train(
         NumericsError: a number is not finite; the last checkpoint is good.
     """
     use_one_thread()
-    config = _anchored(config)
-    data = load(config.data_config()) if data is None else data
-    trainer = Trainer(config, data)
-    settings = trainer.config.model_dump(mode="json") | {_DIGEST: digest_of(data)}
-    folder = RunFolder.create(path, settings, KIND)
-    with folder.lock():
-        return _go_on(trainer, folder, [], on_update, report)
-
-
-def _anchored(config: DetectConfig) -> DetectConfig:
-    """The config with whole paths, so that the run can be used from any folder."""
-    paths = {
+    paths = {  # whole ones, so that the run can be used from any folder
         name: tuple(path.absolute() for path in getattr(config, name))
         for name in ("data", "test_data")
     }
-    return config.model_copy(update=paths)
+    config = config.model_copy(update=paths)
+    data = load(config.data_config()) if data is None else data
+    trainer = Trainer(config, data)
+    settings = trainer.config.model_dump(mode="json") | {_DIGEST: digest_of(data)}
+    return _RUN.begin(trainer, path, settings, on_update=on_update, report=report)
 
 
 def resume(path: Path, *, on_update: OnUpdate = lambda _: None, report: Report = print) -> Trainer:
@@ -118,42 +103,24 @@ def resume(path: Path, *, on_update: OnUpdate = lambda _: None, report: Report =
         CheckpointError: the folder holds no such run, another process writes it, or the events
             are no longer those that it began with.
     """
+    return _RUN.resume(path, on_update=on_update, report=report)
+
+
+def _make(folder: RunFolder, _: Report) -> Trainer:
     use_one_thread()
-    folder = RunFolder.open(path, kind=KIND)
-    with folder.lock():
-        trainer = Trainer(config_of(folder), data_of(folder))
-        records = recover(trainer, folder, report)
-        return _go_on(trainer, folder, records, on_update, report)
+    return Trainer(config_of(folder), data_of(folder))
 
 
-def _go_on(
-    trainer: Trainer,
-    folder: RunFolder,
-    records: list[dict[str, Any]],
-    on_update: OnUpdate,
-    report: Report,
-) -> Trainer:
-    train_to_end(
-        trainer,
-        folder,
-        records,
-        mirrors=Mirrors(CSV_COLUMNS, _tags(trainer.book), step_key="total_events"),
-        checkpoint_every=trainer.config.checkpoint_every,
-        on_update=on_update,
-        report=report,
-    )
-    return trainer
+def _mirrors(trainer: Trainer) -> Mirrors:
+    """The curves of every team, and those of each rule."""
+    rules = [rule.name for rule in trainer.book.rules]
+    tags = {f"rules/{name}/{figure}": f"rules.{name}.{figure}" for name in rules
+            for figure in _RULE_FIGURES}  # fmt: skip
+    foresight = {f"rules/{name}/foresight": f"foresight.{name}" for name in rules}
+    return Mirrors(CSV_COLUMNS, TENSORBOARD_TAGS | tags | foresight, step_key="total_events")
 
 
-def _tags(book: RuleBook) -> dict[str, str]:
-    """TensorBoard names, with the curves of each rule."""
-    rules = {
-        f"rules/{rule.name}/{figure}": f"rules.{rule.name}.{figure}"
-        for rule in book.rules
-        for figure in _RULE_FIGURES
-    }
-    foresight = {f"rules/{rule.name}/foresight": f"foresight.{rule.name}" for rule in book.rules}
-    return TENSORBOARD_TAGS | rules | foresight
+_RUN = RunKind(KIND, make=_make, mirrors=_mirrors)
 
 
 def config_of(folder: RunFolder) -> DetectConfig:
@@ -176,8 +143,8 @@ def data_of(folder: RunFolder) -> DataSet:
     return data
 
 
-def load_team(path: Path) -> tuple[TeamNetwork, DetectConfig, DataSet]:
-    """The team of a run at its last good checkpoint, the run's config and its events.
+def load_team(path: Path) -> tuple[Team, DataSet]:
+    """The team of a run at its last good checkpoint, under its shield, and the run's events.
 
     Raises:
         CheckpointError: the folder holds no such run.
@@ -185,7 +152,7 @@ def load_team(path: Path) -> tuple[TeamNetwork, DetectConfig, DataSet]:
     use_one_thread()
     folder, checkpoint = latest_of(path, KIND)
     config, data = config_of(folder), data_of(folder)
-    book = RuleBook(config.rules.rules(data.task))
+    book = make_book(config.rules, data.task)
     network = make_network(config, prepare(data.train, config), book)
     restore_network(network, checkpoint.tensors)
-    return network, config, data
+    return Team(network, config, data.task, book), data

@@ -18,6 +18,7 @@ from pydantic import AfterValidator, Field
 
 from standing_orders.config import Config
 from standing_orders.detect.config import MAX_REACH, Mode
+from standing_orders.detect.data.events import Task
 from standing_orders.detect.rules.signals import SIGNALS
 from standing_orders.detect.rules.streams import Scope
 from standing_orders.errors import ConfigError
@@ -185,3 +186,42 @@ def _at_every_event(formula: Formula) -> Formula:
         case syntax.And(parts):
             return syntax.And(tuple(_at_every_event(part) for part in parts))
     return formula
+
+
+def default_rules(
+    task: Task = "sessions", *, mode: Mode = "watch", window: int = 200
+) -> tuple[RuleConfig, ...]:
+    """Threats answered in time, detection and false-alarm rates, blocks rationed, no flapping.
+
+    An answer to one record says nothing about the next, so each must be answered at once; a stream
+    of records changes its decision twice for each lone threat, while a session should settle. Fewer
+    than ten threats, or benign events, cannot tell 0.95 from 0.85.
+
+    Args:
+        task: what is judged.
+        mode: of all of them; a rule about the truth cannot be a shield, so those stay watched.
+        window: events of the windows of rates and shares.
+
+    Example:
+        >>> for rule in default_rules():
+        ...     print(rule.name, "|", rule.formula)
+        answered | always (threat -> eventually[0,5] flagged)
+        detection | always (num_threats > 9 -> detection_rate >= 0.95)
+        false_alarms | always (num_benign > 9 -> false_alarm_rate <= 0.05)
+        blocking | always (blocked_share <= 0.2)
+        steadiness | always (num_changes <= 4)
+    """
+    within, changes = (0, 10) if task == "records" else (5, 4)  # events; changes in 20 events
+    about_truth: Mode = "watch" if mode == "shield" else mode
+    rows: tuple[tuple[str, str, Mode, Scope, int], ...] = (
+        ("answered", f"threat -> eventually[0,{within}] flagged", about_truth, "session", 200),
+        ("detection", "num_threats > 9 -> detection_rate >= 0.95", about_truth, "stream", window),
+        ("false_alarms", "num_benign > 9 -> false_alarm_rate <= 0.05", about_truth, "stream",
+         window),
+        ("blocking", "blocked_share <= 0.2", mode, "stream", window),
+        ("steadiness", f"num_changes <= {changes}", mode, "session", 20),
+    )  # fmt: skip
+    return tuple(
+        RuleConfig(name=name, formula=f"always ({formula})", mode=mode, scope=scope, window=window)
+        for name, formula, mode, scope, window in rows
+    )

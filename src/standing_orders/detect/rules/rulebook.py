@@ -1,22 +1,83 @@
-"""All rules of a team together: judge, charge, learn the prices, keep them."""
+"""All rules of a team together: judge, learn the prices, keep them; and refuse empty ones."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from standing_orders.detect.actions import ALLOW, NUM_ACTIONS
 from standing_orders.detect.config import Mode
-from standing_orders.detect.rules.multiplier import Multiplier
+from standing_orders.detect.rules.judge import RuleJudge, Verdicts, action_worths
 from standing_orders.detect.rules.rule import Rule, RuleConfig
-from standing_orders.detect.rules.soundness import check_can_fail
 from standing_orders.detect.rules.streams import Streams
-from standing_orders.detect.rules.verdicts import Bench, Verdicts
-from standing_orders.detect.rules.worths import action_worths
 from standing_orders.errors import CheckpointError, ConfigError
 
 CHARGED: tuple[Mode, ...] = ("fine", "lagrange")
+# Trial streams: their lengths in events, how many are random, and any seed.
+_MIN_LENGTH, _MAX_LENGTH, _NUM_RANDOM, _SEED = 64, 25_000, 24, 0x5717
+
+
+@dataclass(frozen=True)
+class Multiplier:
+    """The price of one rule's violations, learned by dual ascent.
+
+    Maximise reward subject to E[violation rate] <= 1 - target. The policy ascends in the Lagrangian
+    reward - price * (violation rate - (1 - target)); the price descends, within its bounds:
+    price <- clip(price + price_rate * (violation rate - (1 - target)), 0, max_price).
+
+    Example:
+        >>> rule = RuleConfig(name="r", formula="flagged", mode="lagrange", price_rate=2.0)
+        >>> price = Multiplier.begin(rule)
+        >>> [round(price.update(rate).price, 9) for rate in (0.55, 0.0, None)]
+        [2.0, 0.9, 1.0]
+    """
+
+    config: RuleConfig
+    price: float
+    num_updates: int = 0
+
+    @classmethod
+    def begin(cls, config: RuleConfig) -> Self:
+        """The price as configured."""
+        return cls(config, config.price)
+
+    def update(self, violation_rate: float | None) -> "Multiplier":
+        """The next price.
+
+        Args:
+            violation_rate: share of the obligations broken; None, for no obligation, leaves the
+                price as it is.
+        """
+        if violation_rate is None:
+            return self
+        excess = violation_rate - (1 - self.config.target)
+        price = self.price + self.config.price_rate * excess
+        price = min(max(price, 0.0), self.config.max_price)
+        return replace(self, price=price, num_updates=self.num_updates + 1)
+
+    def to_json(self) -> dict[str, float]:
+        """Plain data for a checkpoint."""
+        return {"price": self.price, "num_updates": self.num_updates}
+
+    @classmethod
+    def from_json(cls, config: RuleConfig, data: Any) -> Self:
+        """Read what `to_json` gave.
+
+        Raises:
+            CheckpointError: it is something else.
+        """
+        try:
+            price, num_updates = float(data["price"]), data["num_updates"]
+        except (KeyError, TypeError, ValueError) as err:
+            raise CheckpointError(f"price of rule `{config.name}`: {data!r}: must have a price and "
+                                  "num_updates") from err  # fmt: skip
+        is_whole = isinstance(num_updates, int) and not isinstance(num_updates, bool)
+        if not (math.isfinite(price) and price >= 0 and is_whole and num_updates >= 0):
+            raise CheckpointError(f"price of rule `{config.name}`: {data!r}: must be at least 0")
+        return cls(config, price, num_updates)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +85,6 @@ class Judgement:
     """What all rules say about streams."""
 
     verdicts: Mapping[str, Verdicts]  # by rule
-    penalty: NDArray[np.float64]  # (steps, num_streams): to add to the reward, never above 0
     metrics: Mapping[str, dict[str, float | None]]  # by rule: plain figures for the log
 
 
@@ -44,8 +104,6 @@ class RuleBook:
         ...                             formula="threat -> eventually[0,1] flagged")])
         >>> threat = np.array([[True], [False], [False]])
         >>> judgement = book.judge(Streams(np.zeros((3, 1), int), threat))
-        >>> judgement.penalty[:, 0].tolist()  # certain with the event after the threat
-        [0.0, -2.0, 0.0]
         >>> judgement.metrics["answered"]["violation_rate"]
         1.0
     """
@@ -75,53 +133,25 @@ class RuleBook:
             return self._multipliers[rule.name].price
         return rule.config.price if rule.config.mode in CHARGED else 0.0
 
-    @property
-    def memory(self) -> float:
-        """Steps that a rollout must be given of the one before it, to be judged as its sequel.
-
-        Put that many (or all, if there are fewer) in front, say so in `Streams.num_before`, and
-        use only the steps after them of what `judge` returns. inf if a rule remembers for ever.
-        """
-        return max((rule.memory for rule in self.rules), default=0)
-
-    def signals(
-        self, streams: Streams
-    ) -> dict[str, dict[str, NDArray[np.float64]]]:  # each (steps, num_streams)
-        """By rule, the signals it looks at as it sees them; for pictures and tests."""
-        bench = Bench(streams)
-        named = {}
-        for rule in self.rules:
-            traces, signals = bench.signals(rule)
-            named[rule.name] = {name: traces.put(signals[name]) for name in sorted(rule.names)}
-        return named
-
     def judge(self, streams: Streams) -> Judgement:
-        """Judge streams by every rule at the present prices.
-
-        Every violation is charged once, at the event that makes it certain, so the penalties of a
-        stream sum to -price * violations.
+        """Judge streams by every rule.
 
         Raises:
             ConfigError: a rule is about suspicion, and none is given.
         """
-        bench = Bench(streams)
-        verdicts = {rule.name: bench.judge(rule) for rule in self.rules}
-        penalty = np.zeros(streams.shape)
-        metrics = {}
-        for rule in self.rules:
-            found, price = verdicts[rule.name], self.price(rule)
-            metrics[rule.name] = found.to_json()
-            if rule.config.mode in CHARGED:
-                penalty -= price * found.num_certain
-                metrics[rule.name]["price"] = price
-        return Judgement(verdicts, penalty, metrics)
+        judge = RuleJudge(streams)
+        verdicts = {rule.name: judge.judge(rule) for rule in self.rules}
+        metrics = {name: found.to_json() for name, found in verdicts.items()}
+        for rule in self.rules_of(*CHARGED):
+            metrics[rule.name]["price"] = self.price(rule)
+        return Judgement(verdicts, metrics)
 
     def action_worths(
         self,
         streams: Streams,
         probs: NDArray[np.float64],  # (steps, num_streams, NUM_ACTIONS)
     ) -> NDArray[np.float64]:  # (steps, num_streams, NUM_ACTIONS)
-        """What more of each action would save at the present prices; see `worths`."""
+        """What more of each action would save at the present prices; see `judge`."""
         worths = np.zeros(probs.shape)
         for rule in self.rules:
             if price := self.price(rule):
@@ -131,9 +161,9 @@ class RuleBook:
     def margin_targets(
         self, streams: Streams, *, lookahead: int = 10
     ) -> NDArray[np.float64]:  # (num_rules, steps, num_streams)
-        """What a constraint head should predict, rule by rule; see `Bench.margin_targets`."""
-        bench = Bench(streams)
-        targets = [bench.margin_targets(rule, lookahead=lookahead) for rule in self.rules]
+        """What a constraint head should predict, rule by rule; see `RuleJudge.margin_targets`."""
+        judge = RuleJudge(streams)
+        targets = [judge.margin_targets(rule, lookahead=lookahead) for rule in self.rules]
         return np.stack(targets) if targets else np.zeros((0, *streams.shape))
 
     def learn_prices(self, judgement: Judgement) -> list[dict[str, Any]]:
@@ -175,3 +205,70 @@ class RuleBook:
             name: Multiplier.from_json(old.config, data[name])
             for name, old in self._multipliers.items()
         }
+
+
+def try_out(rule: Rule) -> tuple[int, int, int]:
+    """Judge constant, perfect, inverted, alternating, random and slowly changing streams.
+
+    Returns:
+        Streams in which the rule was broken, streams in all, and events of each.
+
+    Example:
+        >>> try_out(Rule(RuleConfig(name="empty", formula="blocked_share <= 1")))[0]
+        0
+    """
+    reach = rule.memory if rule.memory < float("inf") else rule.delay + rule.config.window
+    streams = _trial_streams(min(max(2 * int(reach) + 2, _MIN_LENGTH), _MAX_LENGTH))
+    is_violated = RuleJudge(streams).judge(rule).is_violated
+    return int(is_violated.any(axis=0).sum()), streams.shape[1], streams.shape[0]
+
+
+def check_can_fail(rule: Rule) -> None:
+    """Refuse a rule that is never broken, or never kept: it would say nothing.
+
+    Raises:
+        ConfigError: with what was tried.
+    """
+    num_broken, num_streams, num_events = try_out(rule)
+    tried = f"{num_streams} streams of {num_events} events tried"
+    if not num_broken:
+        raise ConfigError(f"rule `{rule.name}`: `{rule.config.formula}`: cannot fail: none of "
+                          f"{tried} breaks it, so keeping it would mean nothing")  # fmt: skip
+    if num_broken == num_streams:
+        raise ConfigError(f"rule `{rule.name}`: `{rule.config.formula}`: cannot be kept: each "
+                          f"of {tried} breaks it")  # fmt: skip
+
+
+def _trial_streams(num_events: int) -> Streams:
+    """Trial streams, one a column."""
+    rng = np.random.Generator(np.random.Philox(_SEED))
+    actions: list[NDArray[np.int64]] = []
+    threats: list[NDArray[np.bool_]] = []
+    suspicions: list[NDArray[np.float64]] = []
+
+    def add(action: NDArray[np.int64], threat: NDArray[np.bool_], doubt: bool = False) -> None:
+        actions.append(action)
+        threats.append(threat)
+        suspicions.append(rng.random(num_events) if doubt else threat.astype(np.float64))
+
+    steps = np.arange(num_events)
+    sometimes = rng.random(num_events) < 0.1
+    for threat in (steps < 0, steps >= 0, sometimes):
+        for action in range(NUM_ACTIONS):
+            add(np.full(num_events, action), threat)
+            add(np.where(threat, action, ALLOW), threat)
+            add(np.where(threat, ALLOW, action), threat)
+            add(np.where(steps % 2 == 0, action, ALLOW), threat)
+    for index in range(_NUM_RANDOM):
+        threat = rng.random(num_events) < rng.random()
+        mix = rng.dirichlet(np.full(NUM_ACTIONS, 0.3))
+        decided = rng.choice(NUM_ACTIONS, size=num_events, p=mix)
+        if index % 2:  # every other stream keeps a decision for a while
+            decided = decided[np.cumsum(rng.random(num_events) < rng.random()) - 1]
+        add(decided, threat, doubt=True)
+    return Streams(
+        np.stack(actions, axis=1),
+        np.stack(threats, axis=1),
+        suspicion=np.stack(suspicions, axis=1),
+        is_over=False,  # a rule that fails only where a window is cut says nothing either
+    )

@@ -60,38 +60,31 @@ SIGNALS: Mapping[str, SignalInfo] = {
     ),
 }
 
-# What is summed over the window: threats, benign, hits, false alarms, blocks, changes.
-_NUM_SUMS = 6
-
 
 def shares_of(actions: NDArray[np.integer[Any]]) -> Floats:  # (...) -> (..., NUM_ACTIONS)
     """Decisions as shares of the four actions: 1 for the one that was taken."""
     return (actions[..., None] == np.arange(NUM_ACTIONS)).astype(np.float64)
 
 
-def _summed(shares: Values, threat: Values, changed: Values) -> list[Values]:
-    flagged, restrictive = 1 - shares[..., ALLOW], shares[..., BLOCK:].sum(-1)
-    return [threat, 1 - threat, threat * flagged, (1 - threat) * flagged, restrictive, changed]
+def _restrictive(shares: Values) -> Values:
+    return shares[..., BLOCK:].sum(-1)
 
 
-def _name_all(
+def _observable(
     shares: Values,  # (..., NUM_ACTIONS)
-    threat: Values,
     suspicion: Values | None,
     changed: Values,
-    sums: Values,  # (6, ...)
+    sums: Values,  # (2, ...): blocks and changes in the window
     window: int,
 ) -> dict[str, Values]:
-    """All signals from their parts; `suspicion` and `suspected` only if it is given."""
-    num_threats, num_benign, hits, false_alarms, blocks, changes = sums
-    no_threats, no_benign = (num_threats == 0) * 1.0, (num_benign == 0) * 1.0
-    restrictive = shares[..., BLOCK:].sum(-1)
+    """Signals that need no truth; `suspicion` and `suspected` only if it is given."""
+    blocks, changes = sums
+    restrictive = _restrictive(shares)
     given = {} if suspicion is None else {
         "suspicion": suspicion,
         "suspected": (suspicion >= SUSPECTED_FROM) * 1.0,
     }  # fmt: skip
     return {
-        "threat": threat,
         **given,
         "severity": sum(i * shares[..., i] for i in range(1, NUM_ACTIONS)),
         **{name: shares[..., i] for i, name in enumerate(ACTION_NAMES)},
@@ -101,6 +94,15 @@ def _name_all(
         "changed": changed,
         "num_changes": changes,
         "blocked_share": blocks / window,
+    }
+
+
+def _about_truth(threat: Values, sums: Values) -> dict[str, Values]:
+    """Signals that need the truth, from threats, benign, hits and false alarms in the window."""
+    num_threats, num_benign, hits, false_alarms = sums
+    no_threats, no_benign = (num_threats == 0) * 1.0, (num_benign == 0) * 1.0
+    return {
+        "threat": threat,
         "num_threats": num_threats,
         "num_benign": num_benign,
         "detection_rate": hits / (num_threats + no_threats) + no_threats,
@@ -149,8 +151,11 @@ def signals_of(
     index = np.arange(traces.num_events)
     same = (shares * shares[np.maximum(index - 1, 0)]).sum(-1)
     changed = (1 - same) * _like(index != traces.first, threat)
-    sums = [window_sum(values, traces, window) for values in _summed(shares, threat, changed)]
-    return _name_all(shares, threat, suspicion, changed, sums, window)
+    flagged, restrictive = 1 - shares[..., ALLOW], _restrictive(shares)
+    counted = (threat, 1 - threat, threat * flagged, (1 - threat) * flagged, restrictive, changed)
+    *sums, blocks, changes = [window_sum(values, traces, window) for values in counted]
+    observable = _observable(shares, suspicion, changed, (blocks, changes), window)
+    return observable | _about_truth(threat, sums)
 
 
 def window_sum(values: Values, traces: Traces, window: int) -> Values:  # both (num_events,)
@@ -166,7 +171,7 @@ def _like(mask: NDArray[np.bool_], values: Values) -> Values:
 
 
 class SignalTracker:
-    """The same signals while the streams grow; each event costs the same.
+    """The observable signals while the streams grow; each event costs the same.
 
     Args:
         num_streams: streams side by side.
@@ -175,7 +180,7 @@ class SignalTracker:
     Example:
         >>> tracker = SignalTracker(1, window=2)
         >>> for action in (2, 0, 0):
-        ...     now = tracker.push(np.array([action]), np.array([False]))
+        ...     now = tracker.push(np.array([action]))
         ...     print(now["blocked_share"], now["changed"])
         [0.5] [0.]
         [0.5] [1.]
@@ -185,39 +190,35 @@ class SignalTracker:
     def __init__(self, num_streams: int, window: int) -> None:
         self._window = window
         self._streams = np.arange(num_streams)
-        self._recent = np.zeros((_NUM_SUMS, window, num_streams))
-        self._sums = np.zeros((_NUM_SUMS, num_streams))
+        self._recent = np.zeros((2, window, num_streams))  # blocks and changes
+        self._sums = np.zeros((2, num_streams))
         self._num_seen = np.zeros(num_streams, dtype=np.int64)
         self._last = np.zeros(num_streams, dtype=np.int64)
 
     def peek(
         self,
         actions: NDArray[np.integer[Any]],  # (num_streams,)
-        is_threat: NDArray[np.bool_],  # (num_streams,)
-        suspicion: NDArray[np.floating[Any]] | None = None,  # (num_streams,)
+        suspicion: Floats | None = None,  # (num_streams,)
     ) -> Signals:
         """Signals of the next event, if this is what happens; nothing changes."""
+        shares = shares_of(actions)
         changed = ((actions != self._last) & (self._num_seen > 0)).astype(np.float64)
         leaving = self._recent[:, self._num_seen % self._window, self._streams]
-        shares, threat = shares_of(actions), is_threat.astype(np.float64)
-        sums = self._sums + np.stack(_summed(shares, threat, changed)) - leaving
-        doubt = None if suspicion is None else suspicion.astype(np.float64)
-        return _name_all(shares, threat, doubt, changed, sums, self._window)
+        sums = self._sums + np.stack([_restrictive(shares), changed]) - leaving
+        return _observable(shares, suspicion, changed, sums, self._window)
 
     def push(
         self,
         actions: NDArray[np.integer[Any]],  # (num_streams,)
-        is_threat: NDArray[np.bool_],  # (num_streams,)
-        suspicion: NDArray[np.floating[Any]] | None = None,  # (num_streams,)
+        suspicion: Floats | None = None,  # (num_streams,)
         *,
         is_valid: NDArray[np.bool_] | None = None,  # (num_streams,)
     ) -> Signals:
         """Take the next event of every stream that has one, and give its signals."""
-        signals = self.peek(actions, is_threat, suspicion)
+        signals = self.peek(actions, suspicion)
         which = self._streams if is_valid is None else np.flatnonzero(is_valid)
         place = self._num_seen[which] % self._window
-        summed = _summed(shares_of(actions), is_threat.astype(np.float64), signals["changed"])
-        new = np.stack(summed)[:, which]
+        new = np.stack([signals["restrictive"], signals["changed"]])[:, which]
         self._sums[:, which] += new - self._recent[:, place, which]
         self._recent[:, place, which] = new
         self._num_seen[which] += 1

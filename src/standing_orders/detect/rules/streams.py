@@ -1,7 +1,7 @@
 """What the team did, as arrays over steps and streams, and its events laid out trace by trace."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,6 @@ class Streams:
         suspicion: what the team itself believed before it decided, from 0 to 1.
         is_over: whether the streams end with the last step. If not, obligations that are still
             open there get no verdict.
-        num_before: first steps that are only there for what the rules remember of them: a verdict
-            that came with one of them has been given before. See `RuleBook.memory`.
 
     Raises:
         ConfigError: shapes that differ, an action out of range, a suspicion not from 0 to 1.
@@ -44,7 +42,6 @@ class Streams:
     is_last: NDArray[np.bool_] | None = None  # (steps, num_streams)
     suspicion: NDArray[np.floating[Any]] | None = None  # (steps, num_streams)
     is_over: bool = True
-    num_before: int = 0
 
     def __post_init__(self) -> None:
         if self.actions.ndim != 2:
@@ -67,34 +64,6 @@ class Streams:
     def valid(self) -> NDArray[np.bool_]:  # (steps, num_streams)
         """Where there is an event."""
         return np.ones(self.shape, dtype=np.bool_) if self.is_valid is None else self.is_valid
-
-    @classmethod
-    def from_sessions(
-        cls,
-        actions: NDArray[np.integer[Any]],  # (num_events,)
-        is_threat: NDArray[np.bool_],  # (num_events,)
-        starts: NDArray[np.int64],  # (num_sessions + 1,)
-        *,
-        suspicion: NDArray[np.floating[Any]] | None = None,  # (num_events,)
-        is_valid: NDArray[np.bool_] | None = None,  # (num_events,)
-    ) -> Self:
-        """One stream of whole sessions, one after the other, as `Events` holds them.
-
-        Example:
-            >>> sessions = Streams.from_sessions(
-            ...     np.array([0, 2, 0]), np.array([True, True, False]), np.array([0, 2, 3]))
-            >>> sessions.is_last[:, 0].tolist()
-            [False, True, True]
-        """
-        is_last = np.zeros(len(actions), dtype=np.bool_)
-        is_last[starts[1:][np.diff(starts) > 0] - 1] = True
-        return cls(
-            actions[:, None],
-            is_threat[:, None],
-            is_valid=None if is_valid is None else is_valid[:, None],
-            is_last=is_last[:, None],
-            suspicion=None if suspicion is None else suspicion[:, None],
-        )
 
 
 def check_actions(actions: NDArray[np.integer[Any]]) -> None:
@@ -144,6 +113,11 @@ class Traces:
     def place(self) -> NDArray[np.int64]:  # (num_events,)
         """How many events of its trace come before each event."""
         return np.arange(self.num_events) - self.first
+
+    @property
+    def mirror(self) -> NDArray[np.int64]:  # (num_events,)
+        """Each event's counterpart when its trace is read backwards."""
+        return self.first + self.last - np.arange(self.num_events)
 
     def take(self, values: NDArray[Kind]) -> NDArray[Kind]:  # (steps, num_streams) -> (num_events,)
         """Values of the events."""

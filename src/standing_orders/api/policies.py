@@ -1,0 +1,156 @@
+"""Policies: find one, and score it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from standing_orders.api.searching import SearchResult
+from standing_orders.api.training import Run, load_run
+from standing_orders.config import GameConfig, RedAgent, SimConfig
+
+if TYPE_CHECKING:  # Numba and torch take seconds
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from standing_orders.cage2.policy import Policy
+    from standing_orders.evaluate.card import ScoreCard
+    from standing_orders.evaluate.elsewhere import Elsewhere
+    from standing_orders.learn.policy import LearnedDefender
+
+
+@dataclass(frozen=True)
+class TrainedPolicy:
+    """The policy of a run, told an order; a `Policy` like the scripted ones.
+
+    Args:
+        run: where it is from.
+        defender: plays.
+    """
+
+    run: Run
+    defender: "LearnedDefender"
+
+    @property
+    def name(self) -> str:
+        """Name for tables and logs."""
+        return self.defender.name
+
+    @property
+    def orders(self) -> Sequence[int]:
+        """What it is told; empty for a policy that takes no order."""
+        return self.defender.orders
+
+    def told(self, order: int) -> "Policy":
+        """The same policy, told this order in every episode."""
+        return self.defender.told(order)
+
+    def in_game(self, config: SimConfig) -> "Policy":
+        """The same policy in that game."""
+        return self.defender.in_game(config)
+
+    def reset(self, seeds: "NDArray[np.uint64]") -> None:
+        """Begin one episode in each of `len(seeds)` environments."""
+        self.defender.reset(seeds)
+
+    def act(
+        self,
+        observations: "NDArray[np.int8]",  # (num_envs, 52)
+    ) -> "NDArray[np.int64]":  # (num_envs,)
+        """Choose one action for each environment; the next call overwrites the result."""
+        return self.defender.act(observations)
+
+
+def load_policy(
+    source: str | Path | Run | SearchResult, *, order: str | None = None, greedy: bool = False
+) -> "Policy":
+    """A defender by name, or the policy of a run.
+
+    Args:
+        source: a scripted defender such as "heuristic", or a run (its folder, or what `train` and
+            `search` give); of a search, its best policy.
+        order: what a trained policy is told: an order, or "all"; its own if left out.
+        greedy: take the likeliest action instead of drawing one.
+
+    Raises:
+        ConfigError: no such policy, or an order for a policy that takes none.
+        CheckpointError: the run folder is damaged.
+
+    Example:
+        >>> load_policy("heuristic").name
+        'heuristic'
+    """
+    from standing_orders.evaluate.find import find_policy
+
+    name = str(source.path if isinstance(source, Run | SearchResult) else source)
+    policy = find_policy(name, order=order, is_greedy=greedy)
+    if not Path(name).is_dir():
+        return policy
+    from standing_orders.learn.policy import LearnedDefender
+
+    run = load_run(name)
+    if isinstance(run, SearchResult):
+        run = load_run(run.best_path)
+    assert isinstance(run, Run)
+    assert isinstance(policy, LearnedDefender)
+    return TrainedPolicy(run, policy)
+
+
+def rules_of(config: GameConfig) -> GameConfig:
+    """The game of a config that may say more than that."""
+    return GameConfig(**{name: getattr(config, name) for name in GameConfig.model_fields})
+
+
+def evaluate(
+    policy: "str | Path | Run | SearchResult | Policy",
+    *,
+    game: GameConfig | None = None,
+    red: RedAgent | Literal["all"] = "all",
+    episodes: int = 1_000,
+    seed: int = 0,
+    threads: int = 1,
+    order_episodes: int = 200,
+    elsewhere: "Elsewhere | None" = None,
+    advance: Callable[[int], None] = lambda _: None,
+) -> "ScoreCard":
+    """Score a policy on fresh episodes; of a trained one, also how it follows its orders.
+
+    Args:
+        policy: anything that `load_policy` takes or gives, or a `Policy` of your own.
+        game: the rules, or a config that has them; if left out, the game that a trained policy
+            was trained in, and the standard one for others.
+        red: red agent, or "all" of them in turn.
+        episodes: for each red agent.
+        seed: root seed; the same seed gives the same score to the last digit.
+        threads: that play; the score is the same.
+        order_episodes: for each order and red agent, of a trained policy.
+        elsewhere: who plays instead of this process, such as your CybORG.
+        advance: called with the number of episodes just finished.
+
+    Raises:
+        ConfigError: no such policy, or fewer than two episodes.
+        CheckpointError: a run folder is damaged.
+
+    Example:
+        >>> card = evaluate("sleep", red="b_line", episodes=2)
+        >>> card.score("b_line", 30).mean
+        -148.0
+    """
+    from standing_orders.cage2.scenario import RED_AGENTS
+    from standing_orders.evaluate import card
+
+    if isinstance(policy, str | Path | Run | SearchResult):
+        policy = load_policy(policy)
+    if game is None:
+        game = policy.defender.game if isinstance(policy, TrainedPolicy) else GameConfig()
+    return card.evaluate(
+        policy,
+        rules_of(game),
+        reds=RED_AGENTS if red == "all" else (red,),
+        num_episodes=episodes,
+        seed=seed,
+        num_threads=threads,
+        order_episodes=order_episodes,
+        elsewhere=elsewhere,
+        advance=advance,
+    )

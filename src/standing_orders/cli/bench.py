@@ -1,0 +1,217 @@
+"""`standing-orders bench`: speed on this machine."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import tyro
+from pydantic import Field
+
+from standing_orders.cli.command import Reporting, tell
+from standing_orders.config import SimulatorConfig
+from standing_orders.tables import Column, Table
+
+if TYPE_CHECKING:
+    from standing_orders.evaluate.bench import Speed, TrainingSpeed
+    from standing_orders.evaluate.bench_collect import Cell
+    from standing_orders.evaluate.claims import Claim
+
+_SPEED_COLUMNS = (
+    Column("system", is_text=True),
+    Column("red", is_text=True),
+    Column("envs"),
+    Column("threads"),
+    Column("steps/s", ",.0f"),
+    Column("us/call", ".1f", drop=1),
+)
+_TRAINING_COLUMNS = (
+    Column("red", is_text=True),
+    Column("episodes"),
+    Column("episodes/s", ".0f"),
+    Column("s playing", ".1f"),
+    Column("s learning", ".1f"),
+    Column("last return", ".1f", drop=1),
+)
+
+_CELL_COLUMNS = (
+    Column("simulator", is_text=True),
+    Column("collector", is_text=True),
+    Column("workers"),
+    Column("episodes/s", ".2f"),
+    Column("start s", ".1f", drop=3),
+    Column("environment", ".0%", drop=2),
+    Column("inference", ".0%", drop=2),
+    Column("waiting", ".0%", drop=1),
+    Column("transport", ".0%", drop=1),
+    Column("MB", ".0f", drop=4),
+    Column("note", is_text=True, drop=5),
+)
+_CLAIM_COLUMNS = tuple(
+    Column(name, is_text=True) for name in ("claim", "claimed", "measured here", "why")
+)
+
+
+class Bench(Reporting, SimulatorConfig):
+    """Speed on this machine; CybORG and MiniCAGE beside ours if they can be imported."""
+
+    EXAMPLES = ("bench sim", "bench sim --seconds 5 --out speed.csv", "bench collect")
+
+    what: tyro.conf.Positional[Literal["sim", "train", "collect"]] = Field(
+        description="sim: the simulator. train: the learner, end to end. collect: every collector."
+    )
+    seconds: float = Field(1.0, gt=0, description="sim, collect: seconds for each measurement.")
+    workers: tuple[int, ...] = Field(
+        (1, 2, 4, 8, 25, 100), description="collect: numbers of workers."
+    )
+    limit: float = Field(
+        120.0, gt=0, description="collect: seconds after which a measurement is given up."
+    )
+    episodes: int = Field(10_000, ge=1, strict=True, description="train: episodes played.")
+
+    def run(self) -> int:
+        """Run the command."""
+        from standing_orders.evaluate.bench import (
+            bytes_per_environment,
+            measure_all,
+            measure_training,
+        )
+
+        if self.what == "collect":
+            self.report(self._collectors())
+        elif self.what == "sim":
+            speeds = tuple(_telling(measure_all(self.seconds)))
+            self.report(SimSpeeds(speeds, bytes_per_environment()))
+        else:
+            reds: tuple[Literal["b_line", "meander"], ...] = ("b_line", "meander")
+            self.report(TrainingSpeeds(tuple(measure_training(red, self.episodes) for red in reds)))
+        return 0
+
+    def _collectors(self) -> "CollectorSpeeds":
+        from standing_orders.evaluate.bench_collect import games, measure_cells
+        from standing_orders.evaluate.claims import judge_claims
+        from standing_orders.learn.ppo import use_one_thread
+
+        use_one_thread()
+        cells = []
+        for spec in games(self.part(SimulatorConfig)):
+            found = measure_cells(
+                spec, workers=self.workers, seconds=self.seconds, limit=self.limit
+            )
+            for cell in found:
+                rate = cell.note if cell.rate is None else f"{cell.rate:.2f} episodes/s"
+                tell(f"{cell.simulator}, {cell.collector}, {cell.workers} workers: {rate}")
+                cells.append(cell)
+        return CollectorSpeeds(tuple(cells), tuple(judge_claims(cells, os.cpu_count() or 1)))
+
+
+def _telling(speeds: "Iterable[Speed]") -> "Iterable[Speed]":
+    """Measurements take minutes: say each as it comes."""
+    for speed in speeds:
+        tell(
+            f"{speed.system}, {speed.red}, {speed.num_envs}: {speed.steps_per_second:,.0f} steps/s"
+        )
+        yield speed
+
+
+@dataclass(frozen=True)
+class SimSpeeds:
+    """Speeds of simulators."""
+
+    speeds: "tuple[Speed, ...]"
+    bytes_per_environment: int
+
+    def tables(self) -> list[Table]:
+        """Speeds, then what they are in multiples of the other simulators."""
+        rows = tuple(
+            (
+                speed.system,
+                speed.red,
+                speed.num_envs,
+                speed.num_threads,
+                speed.steps_per_second,
+                1e6 * speed.num_envs / speed.steps_per_second,
+            )
+            for speed in self.speeds
+        )
+        size = f"{self.bytes_per_environment} bytes an environment"
+        title = f"{size}; random blue; best of several"
+        return [Table(title, _SPEED_COLUMNS, rows, notes=tuple(self._ratios()))]
+
+    def _ratios(self) -> list[str]:
+        best: dict[tuple[str, str], float] = {}
+        for speed in self.speeds:
+            if speed.num_threads == 1:
+                key = (speed.system, speed.red)
+                best[key] = max(best.get(key, 0.0), speed.steps_per_second)
+        return [
+            f"one thread, best batch size, {red}: {best['standing-orders', red] / theirs:,.0f} "
+            f"times {system}"
+            for (system, red), theirs in best.items()
+            if system in ("CybORG", "MiniCAGE")
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "bytes_per_environment": self.bytes_per_environment,
+            "speeds": [speed.to_json() for speed in self.speeds],
+        }
+
+
+@dataclass(frozen=True)
+class TrainingSpeeds:
+    """Speeds of the learner."""
+
+    speeds: "tuple[TrainingSpeed, ...]"
+
+    def tables(self) -> list[Table]:
+        """Episodes per second of the learner, and where the time goes."""
+        rows = tuple(
+            (
+                speed.red,
+                speed.num_episodes,
+                speed.episodes_per_second,
+                speed.collect_seconds,
+                speed.update_seconds,
+                speed.last_return,
+            )
+            for speed in self.speeds
+        )
+        title = "one order from scratch, 77 inputs, 6 epochs, 100 episodes an update, one thread"
+        return [Table(title, _TRAINING_COLUMNS, rows)]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Plain data."""
+        return [speed.to_json() for speed in self.speeds]
+
+
+@dataclass(frozen=True)
+class CollectorSpeeds:
+    """Speeds of collectors, and what published claims are worth here."""
+
+    cells: "tuple[Cell, ...]"
+    claims: "tuple[Claim, ...]"
+
+    def tables(self) -> list[Table]:
+        """Episodes per second and where the time goes; then claimed, measured, why."""
+        cells = tuple(
+            (
+                cell.simulator, cell.collector, cell.workers, cell.rate, cell.start_seconds,
+                cell.environment, cell.inference, cell.waiting, cell.transport, cell.memory_mb,
+                cell.note,
+            )
+            for cell in self.cells
+        )  # fmt: skip
+        claims = tuple((one.what, one.claimed, one.measured, one.why) for one in self.claims)
+        return [
+            Table("collectors; shares of the time of all that play", _CELL_COLUMNS, cells),
+            Table("what was claimed", _CLAIM_COLUMNS, claims),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "cells": [cell.to_json() for cell in self.cells],
+            "claims": [claim.to_json() for claim in self.claims],
+        }

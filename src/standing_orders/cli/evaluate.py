@@ -1,0 +1,100 @@
+"""`standing-orders evaluate`: a score card."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+from pydantic import Field
+
+from standing_orders.cli.command import Reporting, Seed, tell
+from standing_orders.config import CollectConfig, GameConfig, SimulatorConfig
+
+if TYPE_CHECKING:
+    from standing_orders.evaluate.elsewhere import Elsewhere
+
+POLICIES = "sleep, random, useful-random, react_restore, react_remove, heuristic"
+
+
+class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
+    """Score card of a policy: its return at 30, 50 and 100 steps against each red agent.
+
+    A trained policy plays the game that it was trained in unless another is given. For it also how
+    well it follows the order it is told: compliance figures with intervals, and the order swap,
+    which shows whether it listens.
+    """
+
+    EXAMPLES = (
+        "evaluate --policy heuristic",
+        "evaluate --policy runs/any --order all --red meander",
+        "evaluate --policy runs/search --episodes 5000 --out card.csv",
+    )
+    BASIC = (
+        "policy",
+        "red",
+        "order",
+        "episodes",
+        "seed",
+        "greedy",
+        "show_all",
+        "json_output",
+        "out",
+    )
+
+    policy: str = Field("heuristic", description=f"Defender: {POLICIES}, or a run folder.")
+    red: Literal["b_line", "meander", "sleep", "all"] = Field("all", description="Red agent.")
+    episodes: int = Field(1_000, ge=2, strict=True, description="Episodes for each red agent.")
+    seed: Seed = Field(0, description="Root seed; same seed, same score to the last digit.")
+    threads: int = Field(1, ge=1, strict=True, description="Threads; the score is the same.")
+    order: str | None = Field(
+        None,
+        description="What a trained policy is told: an order, or 'all' for each of the 120; its "
+        "own if left out.",
+    )
+    order_episodes: int = Field(
+        200, ge=2, strict=True, description="Episodes for each order and red agent."
+    )
+    show_all: Annotated[bool, tyro.conf.arg(name="all")] = Field(
+        False, description="Print the figures of all orders, not only of the lowest six."
+    )
+    greedy: bool = Field(False, description="Take the likeliest action instead of drawing one.")
+
+    def run(self) -> int:
+        """Run the command."""
+        from standing_orders.api.policies import evaluate, load_policy
+        from standing_orders.cage2.scenario import RED_AGENTS
+        from standing_orders.cli.tables import show_progress
+
+        policy = load_policy(self.policy, order=self.order, greedy=self.greedy)
+        total = self.episodes * (len(RED_AGENTS) if self.red == "all" else 1)
+        game = self.part(GameConfig)
+        with self._elsewhere() as elsewhere, show_progress("episodes", total) as advance:
+            card = evaluate(
+                policy,
+                game=None if game == GameConfig() else game,
+                red=self.red,
+                episodes=self.episodes,
+                seed=self.seed,
+                threads=self.threads,
+                order_episodes=0 if elsewhere else self.order_episodes,
+                elsewhere=elsewhere,
+                advance=advance,
+            )
+        self.report(card, is_full=self.show_all)
+        return 0
+
+    @contextmanager
+    def _elsewhere(self) -> "Iterator[Elsewhere | None]":
+        """Who plays, if not this process in our simulator."""
+        if self.sim == "own" and self.collect == "batch" and self.red_agent is None:
+            yield None
+            return
+        from standing_orders.collect.choose import open_collector
+        from standing_orders.collect.games import GameSpec
+        from standing_orders.evaluate.both import policy_actor
+        from standing_orders.evaluate.elsewhere import Elsewhere
+
+        actor = policy_actor(self.policy, order=self.order, is_greedy=self.greedy)
+        spec = GameSpec.of(self.part(GameConfig), self.part(SimulatorConfig), "b_line")
+        with open_collector(spec, self.part(CollectConfig), tell) as collector:
+            yield Elsewhere(collector, actor)

@@ -1,0 +1,1 @@
+"""Defenders side by side: same seeds, same budget, one measurement."""

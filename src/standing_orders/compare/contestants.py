@@ -1,0 +1,134 @@
+"""Who can be compared, by name: each is made into a policy, some after training."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from standing_orders.cage2.defenders import NAMES, ScriptedDefender
+from standing_orders.cage2.policy import Policy
+from standing_orders.compare.config import CompareConfig
+from standing_orders.compare.greedy import GreedyDefender, OracleDefender
+from standing_orders.config import ANY_ORDER, NO_ORDER, RedAgent, TrainConfig, read_toml
+from standing_orders.errors import ConfigError
+from standing_orders.rules.orders import Order
+from standing_orders.seeding import child_seed
+
+PRESETS = Path(__file__).parent.parent / "presets"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run of one contestant: which attacker, which seed, where it may train."""
+
+    config: CompareConfig
+    red: RedAgent
+    run: int  # 0 to seeds - 1
+    folder: Path  # of training runs
+
+    @property
+    def seed(self) -> int:
+        """Of the run's training."""
+        return child_seed(self.config.seed, "compare", "train", self.run)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A contestant that can play."""
+
+    policy: Policy
+    episodes: int = 0  # of training
+    seconds: float = 0.0  # of training
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A name, the order that it is judged by, and how to get its policy."""
+
+    name: str
+    order: Order | None  # None: it has none of its own
+    prepare: Callable[[Task], Ready]
+
+
+def find_contestant(text: str) -> Contestant:
+    """A contestant by name, `WHAT` or `WHAT@ORDER`.
+
+    Raises:
+        ConfigError: there is no such contestant, or the order is none or missing.
+
+    Example:
+        >>> find_contestant("greedy@0").order
+        Order(index=0)
+    """
+    what, _, told = text.partition("@")
+    order = Order.parse(told) if told else None
+    if what in NAMES:
+        return Contestant(text, order, lambda _: Ready(ScriptedDefender(what)))
+    if what in _GREEDY:
+        if order is None:
+            raise ConfigError(f"contestant {text!r}: name an order, such as {what}@critical_first")
+        make = _GREEDY[what]
+        return Contestant(text, order, lambda _: Ready(make(order)))
+    if (Path(what) / "run.json").is_file():
+        return _of_folder(text, Path(what), order)
+    if (PRESETS / f"{what}.toml").is_file() and "/" not in what:
+        return _of_preset(text, what, order)
+    known = [*NAMES, *_GREEDY, *sorted(path.stem for path in PRESETS.glob("*.toml"))]
+    raise ConfigError(f"contestant {text!r}: must be a run folder or one of {', '.join(known)}")
+
+
+_GREEDY: dict[str, Callable[[Order], Policy]] = {"greedy": GreedyDefender, "oracle": OracleDefender}
+
+
+def _of_folder(text: str, path: Path, order: Order | None) -> Contestant:
+    def prepare(_: Task) -> Ready:
+        from standing_orders.evaluate.find import find_policy  # noqa: PLC0415
+
+        return Ready(find_policy(str(path), order=None if order is None else str(order)))
+
+    return Contestant(text, order, prepare)
+
+
+def _of_preset(text: str, name: str, order: Order | None) -> Contestant:
+    values = read_toml(PRESETS / f"{name}.toml")
+    try:
+        preset = TrainConfig(**values)
+    except ConfigError as err:
+        raise ConfigError(f"contestant {text!r}: {name} is no preset of `train`") from err
+    if order is None and preset.order not in (ANY_ORDER, NO_ORDER):
+        order = Order.parse(preset.order)
+
+    def prepare(task: Task) -> Ready:
+        told = preset.order if order is None or preset.order == ANY_ORDER else str(order)
+        return train_in_folder(task, f"{name}-{told}", preset, {"order": told}, order)
+
+    return Contestant(text, order, prepare)
+
+
+def train_in_folder(
+    task: Task, name: str, config: TrainConfig, changes: dict[str, object], order: Order | None
+) -> Ready:
+    """Train in a folder of the comparison, or go on there, and give the policy.
+
+    Args:
+        task: says which game, seed and budget.
+        name: of the folder.
+        config: how.
+        changes: values that differ from it.
+        order: that the policy is told.
+    """
+    from standing_orders.evaluate.find import find_policy  # noqa: PLC0415
+    from standing_orders.learn.run import resume, train  # noqa: PLC0415
+
+    game = task.config.model_dump(include={"rules", "observation", "head_start", "red_tempo"})
+    values = config.model_dump() | game | {"red": task.red, "seed": task.seed}
+    values |= {"episodes": task.config.train_episodes, "stop_at_gate": False} | changes
+    path = task.folder / f"{name.replace('>', '-')}-{task.red}-{task.run}"
+    began = time.perf_counter()
+    if (path / "run.json").is_file():
+        trainer = resume(path, report=lambda _: None)
+    else:
+        trainer = train(TrainConfig(**values), path, report=lambda _: None)
+    seconds = time.perf_counter() - began
+    policy = find_policy(str(path), order=None if order is None else str(order))
+    return Ready(policy, trainer.progress.episodes, seconds)

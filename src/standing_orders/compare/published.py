@@ -1,0 +1,249 @@
+"""The published grid, run again: what was claimed beside what is measured.
+
+Eight proposals for reaching 95 % compliance were published, with four settings of which figures
+were given. Each is trained here for some orders, and judged on fresh episodes.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from standing_orders.compare.contestants import PRESETS
+from standing_orders.config import TrainConfig, read_toml
+from standing_orders.errors import NumericsError
+from standing_orders.rules.orders import Order
+from standing_orders.runs.folder import RunFolder, is_run
+from standing_orders.seeding import child_seed
+
+KIND = "published"
+Changes = dict[str, dict[str, Any]]
+# The proposals in the order in which they were published.
+PROPOSALS: dict[str, Changes] = {
+    "progressive bonus": {"alignment": {"shape": "progressive"}},
+    "lambda in stages": {"schedules": {"weight_stages": True}},
+    "smaller updates": {"schedules": {"small_updates": True}},
+    "soft mask": {"schedules": {"soft_mask": True}},
+    "more epochs": {"schedules": {"more_epochs": True}},
+    "compliance loss": {"schedules": {"compliance_loss": 1.0}},
+    "learning-rate steps": {"schedules": {"learning_rate_steps": True}},
+    "plateau stop": {"schedules": {"plateau_stop": True}},
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What was said of a setting; None where nothing was."""
+
+    share: float | None = None  # of the orders that reach 95 %
+    episodes: int | None = None  # until 95 %
+    plateau: float | None = None  # compliance that is reached
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row of the grid."""
+
+    name: str
+    changes: Changes
+    claim: Claim = Claim()
+
+
+def merged(*parts: Changes) -> Changes:
+    """Changes together; a later one wins.
+
+    Example:
+        >>> merged({"a": {"x": 1}}, {"a": {"y": 2}})
+        {'a': {'x': 1, 'y': 2}}
+    """
+    whole: Changes = {}
+    for part in parts:
+        for group, values in part.items():
+            whole[group] = whole.get(group, {}) | values
+    return whole
+
+
+def grid() -> list[Setting]:
+    """Every setting of the grid, ours last."""
+    progressive, epochs = PROPOSALS["progressive bonus"], PROPOSALS["more epochs"]
+
+    def weight(value: float) -> Changes:
+        return {"alignment": {"weight": value}}
+
+    rows = [
+        Setting("lambda 30, linear", weight(30), Claim(0.20, 4_000, 0.80)),
+        Setting("lambda 100, linear", weight(100), Claim(0.50, 3_000, 0.85)),
+        Setting(
+            "lambda 50, progressive", merged(weight(50), progressive), Claim(0.70, 2_500, 0.90)
+        ),
+        Setting(
+            "lambda 100, progressive, more epochs",
+            merged(weight(100), progressive, epochs),
+            Claim(0.85, 2_000, 0.92),
+        ),
+        Setting("proposals 1 to 3", merged(*list(PROPOSALS.values())[:3])),
+        Setting("all eight", merged(*PROPOSALS.values())),
+    ]
+    rows += [Setting(f"only {name}", changes) for name, changes in PROPOSALS.items()]
+    rows += [
+        Setting(f"all but {name}", merged(*(c for other, c in PROPOSALS.items() if other != name)))
+        for name in PROPOSALS
+    ]
+    return rows
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one setting and one order."""
+
+    setting: str
+    order: str
+    reached: int | None  # episodes until a batch had 95 % strict compliance; None: never
+    passed: bool  # the gate, on fresh episodes, at any time
+    best: float  # highest strict compliance of a batch
+    last: float  # of the last batch
+    episodes: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def train_setting(
+    setting: Setting, order: Order, *, episodes: int, seed: int, preset: str = "published"
+) -> Outcome:
+    """Train one order with one setting, in memory, and look at it as the publication did.
+
+    Args:
+        setting: what differs from the preset.
+        order: to follow.
+        episodes: budget.
+        seed: root seed.
+        preset: what the settings are changes of.
+
+    Raises:
+        NumericsError: a number is not finite.
+    """
+    from standing_orders.learn.trainer import Trainer  # noqa: PLC0415
+
+    values = read_toml(PRESETS / f"{preset}.toml")
+    parts = {name: part for name, part in values.items() if isinstance(part, dict)}
+    values |= merged(parts, setting.changes)
+    values |= {"order": str(order), "episodes": episodes, "stop_at_gate": True}
+    config = TrainConfig(**(values | {"seed": child_seed(seed, "published", order.index)}))
+    trainer = Trainer(config)
+    shares: list[tuple[int, float]] = []
+    while not trainer.is_done:
+        record = trainer.step()
+        shares.append((record["total_episodes"], record["compliance"]["strict"] or 0.0))
+    threshold = config.gate.threshold
+    return Outcome(
+        setting=setting.name,
+        order=str(order),
+        reached=next((done for done, share in shares if share >= threshold), None),
+        passed=trainer.progress.stopped == "gate passed",
+        best=max(share for _, share in shares),
+        last=shares[-1][1],
+        episodes=shares[-1][0],
+    )
+
+
+def run_grid(
+    orders: Sequence[Order],
+    *,
+    episodes: int,
+    seed: int,
+    done: Sequence[dict[str, Any]] = (),
+    report: Callable[[str], None] = lambda _: None,
+) -> Iterator[dict[str, Any]]:
+    """Outcomes of all settings and orders that are not done yet, one after the other.
+
+    Args:
+        orders: which orders each setting is trained for.
+        episodes: budget of each.
+        seed: root seed.
+        done: outcomes that are there already.
+        report: told what is going on.
+    """
+    known = {(one["setting"], one["order"]) for one in done}
+    ours = Setting("ours: preset fast-order", {})
+    for setting in [*grid(), ours]:
+        for order in orders:
+            if (setting.name, str(order)) in known:
+                continue
+            report(f"{setting.name}: {order}")
+            preset = "fast-order" if setting is ours else "published"
+            try:
+                outcome = train_setting(
+                    setting, order, episodes=episodes, seed=seed, preset=preset
+                ).to_json()
+            except NumericsError as err:
+                outcome = {"setting": setting.name, "order": str(order), "error": str(err)}
+            yield {"event": KIND, **outcome}
+
+
+def published(
+    path: Path,
+    orders: Sequence[Order],
+    *,
+    episodes: int,
+    seed: int,
+    report: Callable[[str], None] = lambda _: None,
+) -> list[dict[str, Any]]:
+    """Run the grid in a new folder, or go on with the one that is there, whose own settings hold.
+
+    Returns:
+        All outcomes.
+
+    Raises:
+        CheckpointError: the folder cannot be used.
+    """
+    if is_run(path):
+        folder = RunFolder.open(path, kind=KIND)
+    else:
+        values = {"orders": [str(order) for order in orders], "episodes": episodes, "seed": seed}
+        folder = RunFolder.create(path, values, KIND)
+    told = folder.config
+    with folder.lock(), folder.journal(report) as journal:
+        written = journal.read()
+        records = [record for record in written if record["event"] == KIND]
+        wanted = [Order.parse(name) for name in told["orders"]]
+        for record in run_grid(
+            wanted, episodes=told["episodes"], seed=told["seed"], done=records, report=report
+        ):
+            journal.append(record)
+            records.append(record)
+        if not any(record["event"] == "final" for record in written):
+            journal.append({"event": "final"})
+    return records
+
+
+def claimed_beside_measured(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row for each setting: the claim, and what was measured."""
+    claims = {setting.name: setting.claim for setting in grid()}
+    rows = []
+    for name in dict.fromkeys(record["setting"] for record in records):
+        own = [r for r in records if r["setting"] == name and "error" not in r]
+        claim = claims.get(name, Claim())
+        reached = sorted(one["reached"] for one in own if one["reached"] is not None)
+        rows.append(
+            {
+                "setting": name,
+                "orders": len(own),
+                "claimed share": claim.share,
+                "share that passes": _mean([float(one["passed"]) for one in own]),
+                "share with a batch at 95 %": _mean(
+                    [float(one["reached"] is not None) for one in own]
+                ),
+                "claimed episodes": claim.episodes,
+                "median episodes of those": reached[len(reached) // 2] if reached else None,
+                "claimed plateau": claim.plateau,
+                "mean of the last batch": _mean([one["last"] for one in own]),
+                "best batch": max((one["best"] for one in own), default=None),
+            }
+        )
+    return rows
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

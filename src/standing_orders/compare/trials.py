@@ -1,0 +1,171 @@
+"""Ways to search, tried on landscapes of which the truth is known.
+
+*Found* regret is that of the best order visited so far, *named* regret that of the order the search
+would name: by a surrogate the visited one with the highest posterior mean, by random choice or a
+sweep the one with the highest observed value. Both are measured on the true values.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from standing_orders.cage2.reward import TENTHS_PER_POINT
+from standing_orders.compare.aggregate import estimate, mean
+from standing_orders.config import BetaSchedule, KernelName, SearchConfig, SimConfig, Strategy
+from standing_orders.rules.orders import NUM_ORDERS
+from standing_orders.search.acquisition import Situation, choose
+from standing_orders.search.oracle import oracle_returns
+from standing_orders.search.surrogate import Observation, Surrogate, fit_surrogate
+from standing_orders.seeding import child_seed
+
+EVALUATION_EPISODES = 200  # of which an evaluation is the mean
+STRATEGIES: tuple[Strategy, ...] = ("ucb", "thompson", "ei", "random", "sweep")
+BUDGETS = (5, 10, 20)  # evaluations
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """A true value for each order, and how to get a noisy one."""
+
+    truth: NDArray[np.float64]  # (120,)
+    evaluate: Callable[[int, np.random.Generator], Observation]
+
+    @property
+    def regret(self) -> NDArray[np.float64]:  # (120,)
+        """What each order lacks to the best."""
+        return np.asarray(self.truth.max() - self.truth)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One search: after each evaluation, the order visited and the order it would name."""
+
+    visited: list[int]
+    named: list[int]
+
+    def first_visit(self, wanted: NDArray[np.bool_]) -> float:  # (120,)
+        """Number of evaluations until one of the wanted orders is visited."""
+        hits = [t for t, order in enumerate(self.visited, start=1) if wanted[order]]
+        return min(hits, default=np.inf)
+
+
+def of_returns(returns: NDArray[np.float64]) -> Landscape:  # (120, num_episodes)
+    """Truth is the mean of all episodes; an evaluation that of some, drawn afresh."""
+
+    def evaluate(order: int, rng: np.random.Generator) -> Observation:
+        drawn = rng.choice(returns[order], EVALUATION_EPISODES, replace=False)
+        std_error = float(drawn.std(ddof=1)) / EVALUATION_EPISODES**0.5
+        return Observation(order, float(drawn.mean()), std_error)
+
+    return Landscape(returns.mean(axis=1), evaluate)
+
+
+def is_refit_due(num_observations: int) -> bool:
+    """Hyper-parameters are fitted after each of the first 20 evaluations, then every fifth."""
+    return num_observations <= 20 or num_observations % 5 == 0
+
+
+def run_trial(
+    landscape: Landscape,
+    strategy: Strategy,
+    *,
+    budget: int,
+    seed: int,
+    kernel: KernelName = "mallows",
+    schedule: BetaSchedule = "log",
+) -> Trial:
+    """Search for `budget` evaluations; every order passes the gate."""
+    rng = np.random.default_rng(child_seed(seed, "search", strategy))
+    observations: list[Observation] = []
+    visited: list[int] = []
+    named: list[int] = []
+    surrogate: Surrogate = fit_surrogate([], kernel=kernel)
+    config = SearchConfig(acquisition=strategy, schedule=schedule, kernel=kernel)
+    for t in range(1, budget + 1):
+        known = Situation(surrogate.belief, np.ones(NUM_ORDERS), visited=visited)
+        order = choose(config, known, rng).order
+        observations.append(landscape.evaluate(order, rng))
+        visited.append(order)
+        if strategy in ("random", "sweep"):
+            named.append(max(observations, key=lambda one: one.value).order)
+            continue
+        kept = None if is_refit_due(t) else surrogate.hyperparameters
+        surrogate = fit_surrogate(
+            observations, kernel=kernel, seed=child_seed(seed, "fit", t), hyperparameters=kept
+        )
+        named.append(max(visited, key=lambda order: surrogate.belief.mean[order]))
+    return Trial(visited, named)
+
+
+def mean_regrets(
+    landscapes: Sequence[Landscape], trials: Sequence[Trial], budget: int
+) -> tuple[float, float]:
+    """Found and named regret after `budget` evaluations, averaged over the trials."""
+    pairs = list(zip(landscapes, trials, strict=True))
+    found = [land.regret[trial.visited[:budget]].min() for land, trial in pairs]
+    named = [land.regret[trial.named[budget - 1]] for land, trial in pairs]
+    return float(np.mean(found)), float(np.mean(named))
+
+
+def tied_with_best(returns: NDArray[np.float64]) -> NDArray[np.bool_]:  # (120, n) -> (120,)
+    """Orders whose true mean is within 2 standard errors (of the best's mean) of the best."""
+    means = returns.mean(axis=1)
+    best = int(means.argmax())
+    std_error = returns[best].std(ddof=1) / returns.shape[1] ** 0.5
+    return np.asarray(means >= means[best] - 2 * std_error)
+
+
+def compare_strategies(
+    config: SimConfig,
+    *,
+    num_seeds: int,
+    num_episodes: int,
+    seed: int,
+    strategies: Sequence[Strategy] = STRATEGIES,
+    budgets: Sequence[int] = BUDGETS,
+    report: Callable[[str], None] = lambda _: None,
+) -> list[dict[str, Any]]:
+    """Search the restore oracle's values of all orders in one game, with each strategy.
+
+    Args:
+        config: the game.
+        num_seeds: searches of each strategy.
+        num_episodes: of which an order's true value is the mean, at least 200.
+        seed: root seed.
+        strategies: how the next order is chosen.
+        budgets: numbers of evaluations after which to look.
+        report: told what is going on.
+
+    Returns:
+        A row for each strategy and budget, with 95 % bootstrap intervals over the searches.
+    """
+    returns = oracle_returns(config, max(num_episodes, EVALUATION_EPISODES), seed)
+    land = of_returns(returns / TENTHS_PER_POINT)
+    best = tied_with_best(returns / TENTHS_PER_POINT)
+    rows = []
+    for strategy in strategies:
+        report(f"{strategy}: {num_seeds} searches of {max(budgets)} evaluations")
+        trials = [
+            run_trial(land, strategy, budget=max(budgets), seed=child_seed(seed, "trial", one))
+            for one in range(num_seeds)
+        ]
+        for budget in budgets:
+            regrets = np.array([[land.regret[trial.named[budget - 1]]] for trial in trials])
+            named = estimate(mean, regrets, seed=seed)
+            rows.append(
+                {
+                    "strategy": strategy,
+                    "evaluations": budget,
+                    "named regret": named.value,
+                    "low": named.low,
+                    "high": named.high,
+                    "found regret": mean_regrets([land] * num_seeds, trials, budget)[0],
+                    "best class visited": float(
+                        np.mean([trial.first_visit(best) <= budget for trial in trials])
+                    ),
+                }
+            )
+    return rows

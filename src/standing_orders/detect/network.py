@@ -1,0 +1,221 @@
+"""The networks of a team: one actor for each agent, critics, and heads that foresee margins.
+
+The weights of all agents are stacked, and no number flows from one agent to another. An actor sees
+its agent's view only. So does its critic (IPPO), unless one critic sees everything (MAPPO), which
+is for training only.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from standing_orders.detect.actions import ALLOW, NUM_ACTIONS
+from standing_orders.detect.config import TeamConfig
+from standing_orders.detect.data.events import Sessions
+from standing_orders.detect.rules import Rule
+from standing_orders.learn.networks import ACTIVATIONS
+
+NUM_WINDOW_FEATURES = 8  # what a constraint head is told about each window
+_HEAD_SIZE = 32
+_NEWEST = 0.1  # least weight of a new batch in the mean and the spread of the margins
+_MIN_SPREAD = 1e-3
+
+
+class StackedLinear(nn.Module):
+    """One linear layer for each agent."""
+
+    def __init__(
+        self, num_agents: int, size_in: int, size_out: int, gain: float, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        weight = torch.empty(num_agents, size_in, size_out)
+        for one in weight:
+            nn.init.orthogonal_(one, gain, generator)
+        self.weight = nn.Parameter(weight)
+        self.bias = nn.Parameter(torch.zeros(num_agents, 1, size_out))
+
+    def forward(self, inputs: Tensor) -> Tensor:  # (agents, rows, in) -> (agents, rows, out)
+        """Apply each agent's layer to its own rows."""
+        return torch.baddbmm(self.bias, inputs, self.weight)
+
+
+class ConstraintHeads(nn.Module):
+    """One head for each agent that foresees the rules' margins; see `learn.foresight`."""
+
+    mean: Tensor  # (num_rules,): of the margins, lately
+    variance: Tensor  # (num_rules,)
+    num_batches: Tensor
+
+    def __init__(
+        self, num_agents: int, size: int, rules: Sequence[Rule], generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        size += NUM_WINDOW_FEATURES * len(windows_of(rules))
+        self.first = StackedLinear(num_agents, size, _HEAD_SIZE, math.sqrt(2), generator)
+        self.last = StackedLinear(num_agents, _HEAD_SIZE, len(rules), 0.01, generator)
+        self.register_buffer("mean", torch.zeros(len(rules)))
+        self.register_buffer("variance", torch.ones(len(rules)))
+        self.register_buffer("num_batches", torch.zeros(()))
+
+    @property
+    def spread(self) -> Tensor:  # (num_rules,)
+        """Standard deviation of the margins, lately."""
+        return self.variance.sqrt().clamp(min=_MIN_SPREAD)
+
+    def forward(self, inputs: Tensor) -> Tensor:  # (agents, rows, in) -> (agents, rows, num_rules)
+        """The margins, in units of their spread from their mean."""
+        return self.last(torch.relu(self.first(inputs)))
+
+    def margins(self, inputs: Tensor) -> Tensor:  # (agents, rows, in) -> (rows, num_rules)
+        """The margins that the agents foresee on average."""
+        return self(inputs).mean(dim=0) * self.spread + self.mean
+
+    def note(self, margins: Tensor) -> None:  # (rows, num_rules)
+        """Let mean and spread follow the margins, which change as the team learns."""
+        self.num_batches += 1
+        weight = max(_NEWEST, 1 / float(self.num_batches))
+        self.mean += weight * (margins.mean(dim=0) - self.mean)
+        self.variance += weight * (margins.var(dim=0, correction=0) - self.variance)
+
+
+def windows_of(rules: Sequence[Rule]) -> list[Rule]:
+    """One rule for each window that rules look at: those of a scope and a length."""
+    return list({(rule.config.scope, rule.config.window): rule for rule in rules}.values())
+
+
+class _Memory(nn.Module):
+    """One LSTM for each agent; its state begins at zero with each session, whoever asks."""
+
+    def __init__(
+        self, num_agents: int, size_in: int, size_out: int, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        self.cells = nn.ModuleList(nn.LSTM(size_in, size_out) for _ in range(num_agents))
+        for name, weight in self.named_parameters():
+            if "weight" in name:
+                nn.init.orthogonal_(weight, 1.0, generator)
+            else:
+                nn.init.zeros_(weight)
+
+    def forward(self, inputs: Tensor, sessions: Sessions) -> Tensor:
+        """Outputs (agents, rows, out) of sessions that lie one after the other in the rows."""
+        grid, is_event = lay_side_by_side(sessions)
+        rows = torch.from_numpy(grid)
+        places = torch.from_numpy(np.nonzero(is_event.T.ravel())[0])  # session by session
+        outputs = []
+        for cell, one in zip(self.cells, inputs, strict=True):
+            known, _ = cell(one[rows])  # (steps, sessions, out); padding comes last
+            outputs.append(known.transpose(0, 1).flatten(0, 1)[places])
+        return torch.stack(outputs)
+
+
+def lay_side_by_side(
+    sessions: Sessions,
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:  # each (steps, num_sessions)
+    """Row of each step of each session, and whether there is one; 0 where not.
+
+    Example:
+        >>> grid, is_event = lay_side_by_side(Sessions.of_lengths([2, 1]))
+        >>> grid.tolist(), is_event.tolist()
+        ([[0, 2], [1, 0]], [[True, True], [True, False]])
+    """
+    steps = np.arange(sessions.lengths.max())[:, None]
+    is_event = steps < sessions.lengths
+    return np.where(is_event, sessions.starts[:-1] + steps, 0), is_event
+
+
+class _Trunk(nn.Module):
+    """Hidden layers; with a memory the first of them is an LSTM."""
+
+    def __init__(
+        self, num_agents: int, size_in: int, config: TeamConfig, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        sizes = [size_in, *config.hidden]
+        self.memory: _Memory | None = None
+        if config.network == "lstm":
+            self.memory = _Memory(num_agents, size_in, sizes[1], generator)
+            sizes = sizes[1:]
+        self.layers = nn.ModuleList(
+            StackedLinear(num_agents, a, b, math.sqrt(2), generator) for a, b in pairwise(sizes)
+        )
+        self.activation = ACTIVATIONS[config.activation]()
+
+    def forward(self, inputs: Tensor, sessions: Sessions) -> Tensor:
+        hidden = inputs if self.memory is None else self.memory(inputs, sessions)
+        for layer in self.layers:
+            hidden = self.activation(layer(hidden))
+        return hidden
+
+
+class TeamNetwork(nn.Module):
+    """Actors, critics and constraint heads of a team.
+
+    Args:
+        views: features that each agent sees.
+        num_features: of an event.
+        config: the team.
+        rules: whose margins the constraint heads foresee.
+        seed: of the initial weights.
+    """
+
+    def __init__(
+        self,
+        views: Sequence[NDArray[np.int64]],
+        num_features: int,
+        config: TeamConfig,
+        *,
+        rules: Sequence[Rule],
+        seed: int,
+    ) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        num_agents, width = len(views), max(map(len, views))
+        self.num_agents = num_agents
+        self.sees_all = all(len(view) == num_features for view in views)
+        # Shorter views are filled up with a column of zeros behind the features.
+        filled = np.full((num_agents, width), num_features)
+        for row, view in zip(filled, views, strict=True):
+            row[: len(view)] = view
+        self._columns = torch.from_numpy(filled)
+        self.is_shared = config.critic == "shared"
+        size = config.hidden[-1]
+        self.actor = _Trunk(num_agents, width, config, generator)
+        self.policy = StackedLinear(num_agents, size, NUM_ACTIONS, 0.01, generator)
+        with torch.no_grad():
+            self.policy.bias[:, :, ALLOW] = config.initial_allow_bias or 0.0
+        if self.is_shared:
+            self.critic = _Trunk(1, num_features, config, generator)
+            self.worth = StackedLinear(1, size, num_agents, 1.0, generator)
+        else:
+            self.critic = _Trunk(num_agents, width, config, generator)
+            self.worth = StackedLinear(num_agents, size, 1, 1.0, generator)
+        self.heads = ConstraintHeads(num_agents, size, rules, generator)
+
+    def _look(self, features: Tensor) -> Tensor:  # (rows, features) -> (agents, rows, width)
+        if self.sees_all:
+            return features.expand(self.num_agents, *features.shape)
+        padded = nn.functional.pad(features, (0, 1))
+        return padded[:, self._columns].transpose(0, 1)
+
+    def act(self, features: Tensor, sessions: Sessions) -> tuple[Tensor, Tensor]:
+        """Log-probabilities (agents, rows, NUM_ACTIONS) of the actions, and the hidden states.
+
+        Args:
+            features: (rows, num_features) of whole sessions, one after the other.
+            sessions: how they are cut.
+        """
+        hidden = self.actor(self._look(features), sessions)
+        return torch.log_softmax(self.policy(hidden), dim=-1), hidden
+
+    def value(self, features: Tensor, sessions: Sessions) -> Tensor:  # (agents, rows)
+        """What the critics expect of the rest of the session, normalised if the learner does so."""
+        if self.is_shared:
+            hidden = self.critic(features[None], sessions)
+            return self.worth(hidden)[0].T
+        return self.worth(self.critic(self._look(features), sessions)).squeeze(-1)

@@ -1,0 +1,264 @@
+"""A team judges events: from features to probabilities, ballots, decisions and rule streams."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from standing_orders.detect.actions import ALLOW, BLOCK, NUM_ACTIONS
+from standing_orders.detect.config import DetectConfig, Mode, RulesConfig, TeamConfig
+from standing_orders.detect.costs import Game, play
+from standing_orders.detect.data.events import Events, Sessions, Task
+from standing_orders.detect.network import TeamNetwork
+from standing_orders.detect.rules import RuleBook, RuleConfig, Shield, Streams, default_rules
+from standing_orders.detect.views import split_views, with_summary
+from standing_orders.errors import ConfigError, NumericsError
+from standing_orders.seeding import child_seed
+from standing_orders.voting import decide
+
+EVENTS_AT_ONCE = 50_000  # of whole sessions, through the network
+MODES: tuple[Mode, ...] = ("watch", "fine", "lagrange", "shield")
+Votes = NDArray[np.int8]  # (num_events, num_agents)
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """What somebody thinks of events, by what was seen up to each of them, and does about them."""
+
+    scores: NDArray[np.float64]  # (num_events,): how much of a threat each is
+    actions: NDArray[np.int64]  # (num_events,)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What came of a vote about each event."""
+
+    actions: NDArray[np.int64]  # (num_events,)
+    has_quorum: NDArray[np.bool_]  # (num_events,): True where nobody votes
+
+
+@dataclass(frozen=True, eq=False)
+class Judged(Decisions):
+    """What a team thinks of events and does about them; the score is its mean suspicion."""
+
+    log_probs: Tensor  # (agents, num_events, NUM_ACTIONS)
+    hidden: Tensor  # (agents, num_events, size): what the constraint heads look at
+    probs: NDArray[np.float64]  # (agents, num_events, NUM_ACTIONS)
+    votes: Votes  # each agent's likeliest action
+    has_quorum: NDArray[np.bool_]  # (num_events,)
+    shielded: dict[str, Any] | None  # what the shield did; None without one
+
+
+class Team:
+    """Agents that judge whole sessions together, trained or not.
+
+    Args:
+        network: of the agents.
+        config: a settled one: what they see and how they decide.
+        task: records or sessions.
+        book: rules of mode `shield` replace decisions; None: nothing is replaced.
+    """
+
+    def __init__(
+        self, network: TeamNetwork, config: DetectConfig, task: Task, book: RuleBook | None = None
+    ) -> None:
+        self.network, self.config, self.task, self._book = network, config, task, book
+
+    def judge(self, events: Events) -> Judged:
+        """Judge all events of a part of the data."""
+        parts = (prepare(events.take_sessions(part), self.config) for part in _chunks(events))
+        told = [self._act(torch.from_numpy(part.features), part.sessions) for part in parts]
+        log_probs, hidden = (torch.cat(one, dim=1) for one in zip(*told, strict=True))
+        return self._judge(log_probs, hidden, events.sessions)
+
+    def judge_rows(self, features: Tensor, sessions: Sessions) -> Judged:
+        """Judge events that are prepared already, (num_events, num_features), all at once.
+
+        Raises:
+            NumericsError: a probability is not finite.
+        """
+        return self._judge(*self._act(features, sessions), sessions)
+
+    def _act(self, features: Tensor, sessions: Sessions) -> tuple[Tensor, Tensor]:
+        with torch.no_grad():
+            return self.network.act(features, sessions)
+
+    def _judge(self, log_probs: Tensor, hidden: Tensor, sessions: Sessions) -> Judged:
+        if not torch.isfinite(log_probs).all():
+            agent = int((~torch.isfinite(log_probs)).nonzero()[0, 0])
+            raise NumericsError(f"log-probabilities of agent {agent} are not finite")
+        probs = np.exp(log_probs.numpy().astype(np.float64))
+        votes = probs.argmax(axis=-1).T.astype(np.int8)
+        outcomes, shielded = self.outcomes([votes], probs, sessions)
+        outcome = next(outcomes)
+        return Judged(
+            scores=suspicion_of(probs),
+            actions=outcome.actions,
+            log_probs=log_probs,
+            hidden=hidden,
+            probs=probs,
+            votes=votes,
+            has_quorum=outcome.has_quorum,
+            shielded=shielded,
+        )
+
+    def outcomes(
+        self, ballots: Iterable[Votes], probs: NDArray[np.float64], sessions: Sessions
+    ) -> tuple[Iterator[Outcome], dict[str, Any] | None]:
+        """Outcomes of several votes on the same events, after the shield, and what that did.
+
+        Args:
+            ballots: as the counter gets them, vote by vote.
+            probs: what `average` goes by; liars do not change it.
+            sessions: of the events.
+        """
+        proposed = (count_votes(votes, probs, self.config.team) for votes in ballots)
+        if self._book is None or not self._book.rules_of("shield"):
+            return proposed, None
+        counted = list(proposed)
+        actions = np.stack([one.actions for one in counted], axis=1)
+        actions, counts = apply_shield(
+            self._book, actions, suspicion_of(probs), sessions, self.task
+        )
+        pairs = zip(counted, actions.T, strict=True)
+        return (Outcome(column, one.has_quorum) for one, column in pairs), counts
+
+
+def prepare(events: Events, config: DetectConfig) -> Events:
+    """Events as the networks of a settled config take them."""
+    return events if config.team.network == "lstm" else with_summary(events)
+
+
+def make_network(config: DetectConfig, events: Events, book: RuleBook) -> TeamNetwork:
+    """The untrained network of a settled config; `events` are prepared ones."""
+    return TeamNetwork(
+        split_views(events, config.team.agents, config.team.views),
+        events.num_features,
+        config.team,
+        rules=book.rules,
+        seed=child_seed(config.seed, "detect", "network"),
+    )
+
+
+def make_book(config: RulesConfig, task: Task) -> RuleBook:
+    """The rules that a config names.
+
+    Raises:
+        ConfigError: a rule is wrong or has no proper name, or `enforce` names no rule or no mode.
+    """
+    rules = list(default_rules(task, mode=config.mode, window=config.window)) * config.defaults
+    for text in config.own:
+        name, colon, formula = text.partition(":")
+        if not colon:
+            raise ConfigError(f"rules.own = {text!r}: must be NAME: FORMULA")
+        try:
+            rule = RuleConfig(
+                name=name.strip(), formula=formula.strip(), mode=config.mode, scope=config.scope,
+                window=config.window,
+            )  # fmt: skip
+        except ConfigError as err:
+            raise ConfigError(f"rules.own = {text!r}: {err}") from err
+        rules.append(rule)
+    shared = ("price", "target", "price_rate", "max_price")
+    values: dict[str, Any] = {name: getattr(config, name) for name in shared}
+    modes = _enforced(config, [rule.name for rule in rules])
+    return RuleBook(
+        [
+            rule.model_copy(
+                update=values | ({"mode": modes.get(rule.name, "watch")} if config.enforce else {})
+            )
+            for rule in rules
+        ]
+    )
+
+
+def _enforced(config: RulesConfig, names: list[str]) -> dict[str, str]:
+    """Modes of the rules that `enforce` names."""
+    modes = {}
+    for text in config.enforce:
+        name, equals, mode = text.partition("=")
+        if name not in names:
+            raise ConfigError(f"rules.enforce = {text!r}: there is no such rule; there are: "
+                              f"{', '.join(names) or 'none'}")  # fmt: skip
+        modes[name] = mode if equals else config.mode
+        if modes[name] not in MODES:
+            raise ConfigError(
+                f"rules.enforce = {text!r}: {mode!r}: must be one of {', '.join(MODES)}"
+            )
+    return modes
+
+
+def suspicion_of(probs: NDArray[np.float64]) -> NDArray[np.float64]:  # (agents, rows, 4) -> (rows,)
+    """The team's score: the chance of any action but allow, mean over the agents."""
+    return np.clip(1 - probs[:, :, ALLOW].mean(axis=0), 0.0, 1.0)
+
+
+def count_votes(votes: Votes, probs: NDArray[np.float64], config: TeamConfig) -> Outcome:
+    """What the team decides: see `Team.outcomes`."""
+    if config.vote == "quorum":
+        outcome = decide(votes, config.faults, num_choices=NUM_ACTIONS, ties=config.ties)
+        return Outcome(outcome.choices.astype(np.int64), outcome.has_quorum)
+    actions = probs.mean(axis=0).argmax(axis=-1).astype(np.int64)
+    return Outcome(actions, np.ones(len(actions), dtype=np.bool_))
+
+
+def as_streams(
+    game: Game,
+    task: Task,
+    actions: NDArray[np.int64],  # (rows,), or (rows, num_streams)
+    suspicion: NDArray[np.float64],  # the same shape
+) -> Streams:
+    """Decisions as rules see them: one stream of events for each decider.
+
+    A stream of records is one long session; events after the end of a session did not happen.
+    """
+    actions = actions.reshape(len(actions), -1)
+    suspicion = suspicion.reshape(actions.shape)
+    threat = np.broadcast_to(game.is_threat[:, None], actions.shape)
+    if task == "records":
+        return Streams(actions, threat, suspicion=suspicion)
+    is_open = np.stack([play(game, column).is_open for column in actions.T], axis=1)
+    is_last = np.broadcast_to(game.sessions.is_last[:, None], actions.shape)
+    return Streams(actions, threat, is_valid=is_open, is_last=is_last, suspicion=suspicion)
+
+
+def apply_shield(
+    book: RuleBook,
+    proposed: NDArray[np.int64],  # (rows, num_deciders)
+    suspicion: NDArray[np.float64],  # (rows,)
+    sessions: Sessions,
+    task: Task,
+) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    """Replace decisions that would break a shield's rule, one event after the other.
+
+    Many deciders side by side take little longer than one.
+
+    Returns:
+        The decisions, and what the shield did; events after the end of a session are left out.
+    """
+    actions = proposed.copy()
+    every = np.ones(actions.shape[1], dtype=np.bool_)
+    shield = Shield(book, num_streams=len(every))
+    for first, end in itertools.pairwise(sessions.starts):
+        is_open = every
+        for index in range(first, end):
+            doubt = suspicion[index] * every
+            taken = shield.apply(actions[index], suspicion=doubt, is_valid=is_open).actions
+            actions[index] = taken
+            is_open = is_open & (taken < BLOCK)
+            if task == "sessions" and not is_open.any():  # every session has ended
+                break
+        if task == "sessions":
+            shield.end(is_last=every)
+    return actions, shield.to_json()
+
+
+def _chunks(events: Events) -> Iterable[NDArray[np.int64]]:
+    """Numbers of the sessions that are judged together."""
+    part = events.starts[1:] // EVENTS_AT_ONCE
+    return np.split(np.arange(events.num_sessions), np.flatnonzero(np.diff(part)) + 1)

@@ -1,0 +1,80 @@
+"""A policy played by a collector: in another simulator, in other processes, or both."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from standing_orders.cage2.reward import TENTHS_PER_POINT
+from standing_orders.cage2.scenario import RED_AGENTS
+from standing_orders.collect.local import Collector
+from standing_orders.collect.loop import Actor
+from standing_orders.collect.plan import Plan
+from standing_orders.config import RedAgent
+from standing_orders.seeding import child_seed, environment_seeds
+
+_CHUNK = 50  # episodes between two signs of life
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Who plays, and with what."""
+
+    collector: Collector
+    actor: Actor
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Episodes of a policy in one simulator."""
+
+    returns: NDArray[np.int64]  # (episodes, num_horizons), tenths of a point
+    tallies: NDArray[np.int64]  # (episodes, NUM_TALLIES)
+
+
+def play_sample(
+    collector: Collector,
+    actor: Actor,
+    red: RedAgent,
+    *,
+    horizons: Sequence[int],
+    orders: Sequence[int],
+    num_episodes: int,
+    seed: int,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Sample:
+    """Play episodes of a policy against one red agent.
+
+    Args:
+        collector: in which simulator, and by whom.
+        actor: the policy.
+        red: who attacks.
+        horizons: steps after which to note the return.
+        orders: what the policy is told, by turns of its seed; none for a policy without orders.
+        num_episodes: how many; they do not depend on how many others there are.
+        seed: root seed.
+        advance: called with the number of episodes just finished.
+    """
+    seeds = environment_seeds(child_seed(seed, "evaluate", red), num_episodes)
+    policy_seeds = environment_seeds(child_seed(seed, "evaluate", red, "policy"), num_episodes)
+    told = np.array(orders or [0])[(policy_seeds % np.uint64(max(len(orders), 1))).astype(int)]
+    steps = max(horizons)
+    plan = Plan(
+        seeds=seeds,
+        reds=np.full(num_episodes, RED_AGENTS.index(red), dtype=np.int8),
+        orders=told,
+        judged_by=told,
+        policy_seeds=policy_seeds,
+        uniforms=np.zeros((steps, num_episodes)),
+        whole=num_episodes,
+    )
+    returns, tallies = [], []
+    for start in range(0, num_episodes, _CHUNK):
+        rows = slice(start, min(start + _CHUNK, num_episodes))
+        rollout = collector.play(actor, plan.part(rows))
+        tenths = np.rint(rollout.rewards * TENTHS_PER_POINT).astype(np.int64).cumsum(axis=0)
+        returns.append(tenths[np.array(horizons) - 1].T)
+        tallies.append(rollout.tallies)
+        advance(rows.stop - rows.start)
+    return Sample(np.concatenate(returns), np.concatenate(tallies))

@@ -1,0 +1,216 @@
+"""The one place where a return or a compliance is measured: fresh episodes, with their errors.
+
+A score, the gate, a visit of the search and obedience are all made of it. The return is the
+simulator's own reward, never a wrapped or shaped one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from standing_orders.cage2.batch import Cage2Batch
+from standing_orders.cage2.policy import Policy, in_game
+from standing_orders.cage2.reward import TENTHS_PER_POINT
+from standing_orders.config import GameConfig, GateConfig
+from standing_orders.rules.compliance import (
+    NUM_TALLIES,
+    OrderCompliance,
+    count_with_late,
+    judge_all,
+    look_all,
+    ratio_of_tallies,
+)
+from standing_orders.rules.gate import GateResult, judge_gate
+from standing_orders.seeding import child_seed, environment_seeds
+from standing_orders.stats import Ratio, pooled_ratio, standard_error
+
+MAX_BATCH = 1_000  # episodes played at once
+MakeBatch = Callable[[int], Cage2Batch]  # environments of the game, that many
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """What happened in some episodes."""
+
+    returns: NDArray[np.int64]  # (num_episodes, num_horizons), tenths of a point
+    tallies: NDArray[np.int64]  # (num_judges, num_episodes, NUM_TALLIES)
+    reds: NDArray[Any]  # (num_episodes,): index of the red agent
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Return and compliance of a policy that is told one order."""
+
+    mean_return: float
+    std_error: float | None  # None if it cannot be known
+    kept: OrderCompliance
+    strict: Ratio  # with 95 % intervals
+    contested: Ratio
+    gate: GateResult
+
+    def compliance_json(self) -> dict[str, Any]:
+        """The compliance figures as plain data."""
+        return {
+            "strict_interval95": [self.strict.low, self.strict.high],
+            "contested_interval95": [self.contested.low, self.contested.high],
+            **self.kept.to_json(),
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a journal."""
+        return {
+            "return": self.mean_return,
+            "std_error": self.std_error,
+            **self.gate.to_json(),
+            **self.compliance_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Measured":
+        """Read it back."""
+        kept = OrderCompliance.from_json(data)
+        return cls(
+            data["return"],
+            data["std_error"],
+            kept,
+            Ratio(kept.strict_compliance, *data["strict_interval95"]),
+            Ratio(kept.contested_compliance, *data["contested_interval95"]),
+            GateResult.from_json(data),
+        )
+
+
+def measure(
+    policy: Policy,
+    make_batch: MakeBatch,
+    seeds: NDArray[np.uint64],  # (num_episodes,)
+    *,
+    order: int,
+    gate: GateConfig,
+    late: MakeBatch | None = None,
+    count_foothold: bool = False,
+) -> Measured:
+    """Return, compliance and the gate's judgement of one policy and one order.
+
+    Args:
+        policy: the defender.
+        make_batch: the game.
+        seeds: one fresh episode for each.
+        order: what it is judged by.
+        gate: what passing takes.
+        late: the same game begun late: every second episode is played there and counts for
+            contested compliance alone; see `late_start`.
+        count_foothold: see `AlignmentConfig`.
+    """
+    first, second = (seeds, None) if late is None else (seeds[::2], seeds[1::2])
+    how: dict[str, Any] = {"judged_by": [order], "count_foothold": count_foothold}
+    played = play(policy, make_batch, first, **how)
+    if late is None or second is None or not len(second):
+        return summarise_episodes(played, gate)
+    return summarise_episodes(played, gate, play(policy, late, second, **how))
+
+
+def late_start(game: GameConfig, gate: GateConfig) -> int:
+    """Head start of the episodes that show contested compliance; 0: the game itself does."""
+    return 0 if gate.kind == "strict" or game.head_start else gate.contested_starts
+
+
+def summarise_episodes(
+    played: Episodes, gate: GateConfig, late: Episodes | None = None
+) -> Measured:
+    """The figures of episodes, by their first judge and up to their last horizon."""
+    tallies = played.tallies[0]
+    late_tallies = None if late is None else late.tallies[0]
+    both = tallies if late_tallies is None else np.concatenate([tallies, late_tallies])
+    returns = played.returns[:, -1] / TENTHS_PER_POINT
+    return Measured(
+        mean_return=float(returns.mean()),
+        std_error=standard_error(returns, played.reds),
+        kept=count_with_late(tallies, late_tallies),
+        strict=pooled_ratio(*ratio_of_tallies(tallies, is_contested=False)),
+        contested=pooled_ratio(*ratio_of_tallies(both, is_contested=True)),
+        gate=judge_gate(tallies, gate, late_tallies),
+    )
+
+
+def play(
+    policy: Policy,
+    make_batch: MakeBatch,
+    seeds: NDArray[np.uint64],  # (num_episodes,)
+    *,
+    policy_seeds: NDArray[np.uint64] | None = None,  # (num_episodes,)
+    horizons: Sequence[int] | None = None,
+    judged_by: Sequence[int] = (),
+    count_foothold: bool = False,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Episodes:
+    """Play episodes; their attacks depend on their own seed alone, not on how many are played.
+
+    Args:
+        policy: the defender; it sees observations only.
+        make_batch: the game; no more than `MAX_BATCH` environments are asked for at once.
+        seeds: of the environments.
+        policy_seeds: of the policy's own random choices; `seeds` if left out.
+        horizons: steps after which to note the return; the last one if left out.
+        judged_by: orders by which each episode is judged, each time anew.
+        count_foothold: see `AlignmentConfig`.
+        advance: called with the number of episodes just finished.
+    """
+    policy_seeds = seeds if policy_seeds is None else policy_seeds
+    parts = []
+    for start in range(0, len(seeds), MAX_BATCH):
+        part = slice(start, start + MAX_BATCH)
+        batch = make_batch(len(seeds[part]))
+        policy = in_game(policy, batch.config)
+        policy.reset(policy_seeds[part])
+        batch.reset(seeds[part])
+        noted = (batch.config.horizon,) if horizons is None else horizons
+        parts.append(_play_batch(policy, batch, noted, judged_by, count_foothold))
+        batch.close()
+        advance(batch.num_envs)
+    return Episodes(
+        np.concatenate([part.returns for part in parts]),
+        np.concatenate([part.tallies for part in parts], axis=1),
+        np.concatenate([part.reds for part in parts]),
+    )
+
+
+def _play_batch(
+    policy: Policy,
+    batch: Cage2Batch,
+    horizons: Sequence[int],
+    judged_by: Sequence[int],
+    count_foothold: bool,
+) -> Episodes:
+    num_envs = batch.num_envs
+    total = np.zeros(num_envs, dtype=np.int64)
+    returns = np.zeros((num_envs, len(horizons)), dtype=np.int64)
+    tallies = np.zeros((len(judged_by), num_envs, NUM_TALLIES), dtype=np.int64)
+    top, num_held, verdicts = (np.zeros(num_envs, dtype=np.int8) for _ in range(3))
+    held_hosts = np.zeros(num_envs, dtype=np.int16)
+    for step in range(1, batch.config.horizon + 1):
+        actions = policy.act(batch.observations)
+        for judge, tally in zip(judged_by, tallies, strict=True):
+            orders = np.full(num_envs, judge)
+            look_all(batch.states, orders, count_foothold, top, num_held, held_hosts)
+            judge_all(actions, top, num_held, held_hosts, verdicts, tally)
+        _, rewards = batch.step(actions)
+        total += rewards
+        for column, horizon in enumerate(horizons):
+            if step == horizon:
+                returns[:, column] = total
+    return Episodes(returns, tallies, batch.states["red"].copy())
+
+
+def fresh_seeds(seed: int, num_episodes: int) -> NDArray[np.uint64]:  # (num_episodes,)
+    """Seeds of fresh episodes; every batch of them has a child seed of its own."""
+    return np.concatenate(
+        [
+            environment_seeds(
+                child_seed(seed, "measure", start), min(MAX_BATCH, num_episodes - start)
+            )
+            for start in range(0, num_episodes, MAX_BATCH)
+        ]
+    )

@@ -1,0 +1,120 @@
+"""What a training config asks for: network, game, and fresh episodes to measure it on."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from standing_orders.cage2.reward import TENTHS_PER_POINT
+from standing_orders.cage2.scenario import RED_AGENTS
+from standing_orders.collect.choose import open_collector
+from standing_orders.collect.games import GameSpec
+from standing_orders.collect.local import Collector
+from standing_orders.collect.plan import deal_reds
+from standing_orders.config import (
+    NO_ORDER,
+    CollectConfig,
+    GameConfig,
+    SimulatorConfig,
+    TrainConfig,
+)
+from standing_orders.evaluate.measure import (
+    MAX_BATCH,
+    Episodes,
+    Measured,
+    late_start,
+    summarise_episodes,
+)
+from standing_orders.learn.inputs import InputLayout
+from standing_orders.learn.networks import ActorCritic
+from standing_orders.learn.rollout import collect
+from standing_orders.rules.orders import Order
+from standing_orders.seeding import child_seed
+
+
+def layout_of(config: TrainConfig) -> InputLayout:
+    """Inputs of the network that a config trains."""
+    has_order = config.order != NO_ORDER
+    return InputLayout(
+        has_order=has_order,
+        has_belief=config.ppo.belief,
+        has_memory=config.ppo.memory,
+        has_clock=config.ppo.clock,
+        certainty=None if config.certainty == "none" or not has_order else config.certainty,
+        reds=RED_AGENTS if config.red == "mixed" or config.attackers == "all" else (config.red,),
+    )
+
+
+def make_network(config: TrainConfig) -> ActorCritic:
+    """The untrained network of a config."""
+    return ActorCritic(
+        layout_of(config),
+        hidden=config.ppo.hidden,
+        activation=config.ppo.activation,
+        seed=child_seed(config.seed, "network"),
+    )
+
+
+def game_of(config: TrainConfig) -> GameSpec:
+    """The game of a config, for a collector."""
+    return GameSpec.of(config.part(GameConfig), config.part(SimulatorConfig), config.red)
+
+
+def measure_network(
+    network: ActorCritic,
+    config: TrainConfig,
+    seeds: NDArray[np.uint64],  # (num_episodes,)
+    collector: Collector | None = None,
+) -> Measured:
+    """Return, compliance and the gate's judgement of a network told the order of its config.
+
+    Args:
+        network: sees observations and the order only; actions are drawn.
+        config: the order, the game and the gate.
+        seeds: one fresh episode for each; where the gate says so, every second one starts late.
+        collector: who plays; one of the config's own if left out.
+    """
+    order = Order.parse(config.order).index
+    late = late_start(config, config.gate)
+    if not late:
+        return summarise_episodes(_play(network, config, order, seeds, collector), config.gate)
+    begun_late = config.model_copy(update={"head_start": late})
+    return summarise_episodes(
+        _play(network, config, order, seeds[::2], collector),
+        config.gate,
+        _play(network, begun_late, order, seeds[1::2], None) if len(seeds) > 1 else None,
+    )
+
+
+def ask_network(
+    network: ActorCritic,
+    config: TrainConfig,
+    order: int,
+    seeds: NDArray[np.uint64],  # (num_episodes,)
+) -> tuple[float, float]:
+    """Mean return of a network that is told an order, and its standard error."""
+    measured = summarise_episodes(_play(network, config, order, seeds, None), config.gate)
+    return measured.mean_return, measured.std_error or 0.0
+
+
+def _play(
+    network: ActorCritic,
+    config: TrainConfig,
+    order: int,
+    seeds: NDArray[np.uint64],
+    collector: Collector | None,
+) -> Episodes:
+    if collector is None:
+        with open_collector(game_of(config), config.part(CollectConfig)) as opened:
+            return _play(network, config, order, seeds, opened)
+    rollouts = [
+        collect(
+            collector, network, np.full(len(seeds[start : start + MAX_BATCH]), order),
+            seed=int(seeds[start]), count_foothold=config.alignment.count_foothold,
+        )
+        for start in range(0, len(seeds), MAX_BATCH)
+    ]  # fmt: skip
+    returns = np.concatenate([rollout.rewards.sum(axis=0) for rollout in rollouts])
+    return Episodes(
+        returns=np.rint(returns * TENTHS_PER_POINT).astype(np.int64)[:, None],
+        tallies=np.concatenate([rollout.tallies for rollout in rollouts])[None],
+        reds=np.concatenate([deal_reds(config.red, len(r.tallies)) for r in rollouts]),
+    )

@@ -1,0 +1,135 @@
+"""Run folders as a list: what each is, how far it is, and whether it can go on."""
+
+import fcntl
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from standing_orders.errors import StandingOrdersError
+from standing_orders.runs.checkpoint import load_latest
+from standing_orders.runs.folder import RunFolder, is_run
+from standing_orders.runs.lock import LOCK_NAME
+from standing_orders.runs.plain import decode
+
+FINISHED, RUNNING, RESUMABLE, DAMAGED = "finished", "running", "resumable", "damaged"
+STATES = (FINISHED, RUNNING, RESUMABLE, DAMAGED)
+_WITHOUT_CHECKPOINT = {"search", "compare", "published"}  # whose journal alone says how to go on
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """One run folder."""
+
+    path: str
+    kind: str  # "?" if that cannot be read
+    state: str  # one of STATES
+    problem: str  # why it is damaged, or what else is wrong with it; empty if nothing is
+    bytes: int
+    records: int
+    done: int | None  # episodes or events so far
+    order: str | None
+    red: str | None
+    seed: int | None
+    version: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def find_runs(roots: Iterable[Path], *, is_deep: bool = False) -> Iterator[Path]:
+    """Run folders in some folders, by name; each root may be one itself.
+
+    Args:
+        roots: where to look. Links are not followed.
+        is_deep: also those inside other runs, such as the policies of a search.
+    """
+    for root in roots:
+        if is_run(root):
+            yield root
+            if not is_deep:
+                continue
+        with suppress(PermissionError):
+            inner = [path for path in root.iterdir() if path.is_dir() and not path.is_symlink()]
+            yield from find_runs(sorted(inner), is_deep=is_deep)
+
+
+def look_at(path: Path) -> RunInfo:
+    """What one run folder is; never raises for what is wrong inside it.
+
+    Every checkpoint and every line of the journal is checked.
+    """
+    kind, problem, config, version = "?", "", {}, None
+    records: list[dict[str, Any]] = []
+    state = DAMAGED
+    try:
+        kind = str(decode((path / "run.json").read_bytes())["kind"])
+        folder = RunFolder.open(path, kind=kind)
+        config, version = folder.config, folder.versions().get("standing_orders")
+        remarks: list[str] = []
+        records = folder.journal(remarks.append).read()
+        state, problem = _state(path, kind, records)
+        problem = "; ".join([*filter(None, [problem]), *remarks])
+    except (StandingOrdersError, OSError, ValueError, LookupError, TypeError) as err:
+        problem = str(err)
+    return RunInfo(
+        path=str(path),
+        kind=kind,
+        state=state,
+        problem=problem,
+        bytes=size_of(path),
+        records=len(records),
+        done=_done(records),
+        order=_text(config.get("order")),
+        red=_text(config.get("red")),
+        seed=config.get("seed") if isinstance(config.get("seed"), int) else None,
+        version=_text(version),
+    )
+
+
+def _state(path: Path, kind: str, records: list[dict[str, Any]]) -> tuple[str, str]:
+    """How a run stands, and what is wrong with it."""
+    messages: list[str] = []
+    if kind not in _WITHOUT_CHECKPOINT:
+        checkpoint, messages = load_latest(path)
+        if checkpoint is None and (messages or records):
+            return DAMAGED, "; ".join(messages) or "no checkpoint"
+    problem = "; ".join(messages)
+    if is_in_use(path):
+        return RUNNING, problem
+    last = records[-1] if records else {}
+    has_ended = last.get("event") == "final" or bool(last.get("stopped"))
+    return (FINISHED if has_ended and not messages else RESUMABLE), problem
+
+
+def is_in_use(path: Path) -> bool:
+    """Whether a process holds the folder's lock; nothing is written to find out."""
+    try:
+        with (path / LOCK_NAME).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def size_of(path: Path) -> int:
+    """Bytes of all files of a folder; links are not followed."""
+    return sum(
+        file.lstat().st_size for file in path.rglob("*") if file.is_file() or file.is_symlink()
+    )
+
+
+def _done(records: list[dict[str, Any]]) -> int | None:
+    for record in reversed(records):
+        for name in ("total_episodes", "total_events"):
+            if isinstance(record.get(name), int):
+                return int(record[name])
+    return None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,45 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from standing_orders.version import VERSION
+from tests.cli.commands import run
+
+
+def test_evaluate_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("evaluate", "--policy", "sleep", "--red", "b_line", "--episodes", "20") == 0
+    out = capsys.readouterr().out
+    assert "rules head" in out
+    assert "n = 20 episodes" in out
+    assert "b_line" in out
+    assert "meander" not in out
+
+
+def test_evaluate_prints_json_with_all_that_repeats_it(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("evaluate", "--policy", "random", "--episodes", "30", "--seed", "5", "--json")
+    assert run(*words, "--rules", "leaderboard-2022", "--observation", "stock") == 0
+    first = capsys.readouterr().out
+    card = json.loads(first)
+    assert {key: card[key] for key in card if key != "scores"} == {
+        "policy": "random", "rules": "leaderboard-2022", "observation": "stock", "head_start": 0,
+        "red_tempo": 1, "episodes": 30, "seed": 5, "version": VERSION,
+    }  # fmt: skip
+    assert len(card["scores"]) == 16
+    assert set(card["scores"][0]["percentiles"]) == {
+        "0", "5", "10", "25", "50", "75", "90", "95", "100",
+    }  # fmt: skip
+    assert run(*words, "--rules", "leaderboard-2022", "--observation", "stock") == 0
+    assert capsys.readouterr().out == first
+
+
+def test_all_orders_are_told_to_a_policy_for_any_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(tmp_path / "run")
+    assert run("train", "--run", folder, "--episodes", "20", "--update-episodes", "20") == 0
+    words = ("evaluate", "--policy", folder, "--red", "meander", "--episodes", "10")
+    assert run(*words, "--order", "all", "--order-episodes", "2", "--greedy") == 0
+    out = capsys.readouterr().out
+    assert "orders 120" in out
+    assert "(greedy)" in out

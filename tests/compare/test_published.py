@@ -1,0 +1,54 @@
+"""The published grid is complete, and what is measured stands beside what was claimed."""
+
+import pytest
+
+from standing_orders.compare.published import (
+    PROPOSALS,
+    claimed_beside_measured,
+    grid,
+    run_grid,
+    train_setting,
+)
+from standing_orders.config import TrainConfig
+from standing_orders.rules.orders import Order
+
+
+def test_the_grid_has_the_claims_all_eight_each_alone_and_all_but_one() -> None:
+    rows = grid()
+    assert len(PROPOSALS) == 8
+    assert [row.claim.share for row in rows[:4]] == [0.2, 0.5, 0.7, 0.85]
+    assert [row.claim.episodes for row in rows[:4]] == [4000, 3000, 2500, 2000]
+    assert len(rows) == 6 + 8 + 8
+    assert len({row.name for row in rows}) == len(rows)
+    for row in rows:
+        TrainConfig(order="balanced", **row.changes)  # type: ignore[arg-type]
+    assert "shape" not in grid()[-8].changes.get("alignment", {})  # all but the first
+
+
+def test_a_setting_is_trained_and_judged() -> None:
+    outcome = train_setting(grid()[0], Order(3), episodes=40, seed=1)
+    assert outcome.episodes == 40
+    assert 0 <= outcome.last <= outcome.best <= 1
+    assert outcome.reached is None
+    assert not outcome.passed
+
+
+def test_what_is_done_is_not_done_again() -> None:
+    done = [
+        {"setting": setting.name, "order": str(Order(0))} for setting in grid()
+    ]  # fmt: skip
+    (left,) = run_grid([Order(0)], episodes=10, seed=0, done=done)
+    assert left["setting"].startswith("ours")
+
+
+def test_claims_stand_beside_what_was_measured() -> None:
+    name = grid()[1].name
+    records = [
+        {"setting": name, "reached": 500, "passed": True, "best": 0.97, "last": 0.96},
+        {"setting": name, "reached": None, "passed": False, "best": 0.5, "last": 0.4},
+        {"setting": name, "error": "not finite"},
+    ]
+    (row,) = claimed_beside_measured(records)
+    assert (row["claimed share"], row["share that passes"]) == (0.5, 0.5)
+    assert (row["claimed episodes"], row["median episodes of those"]) == (3000, 500)
+    assert row["mean of the last batch"] == pytest.approx(0.68)

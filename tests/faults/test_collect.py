@@ -1,0 +1,219 @@
+"""Workers are killed, stopped or broken, or their parent is: nothing is lost or left over."""
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from standing_orders.collect.choose import open_collector
+from standing_orders.collect.crew import MAX_RESTARTS
+from standing_orders.collect.games import GameSpec
+from standing_orders.collect.local import BatchCollector
+from standing_orders.collect.plan import Plan, deal_reds, make_plan
+from standing_orders.config import CollectConfig, GameConfig, TrainConfig
+from standing_orders.errors import WorkerError
+from standing_orders.learn.trainer import Trainer
+from tests.collect.conftest import make_actor
+
+PARALLEL = ["lockstep", "episodes"]
+SPEC = GameSpec(GameConfig(), "mixed")
+
+
+def make(count: int) -> Plan:
+    orders = np.arange(count) % 120
+    return make_plan(orders, reds=deal_reds("mixed", count), steps=SPEC.horizon, seed=2)
+
+
+def workers() -> list[int]:
+    return [child.pid for child in multiprocessing.active_children() if child.pid]
+
+
+@contextmanager
+def sending(kind: signal.Signals, every: float, seed: int = 0) -> Iterator[list[int]]:
+    """While it is open, workers get a signal at random; gives who got one."""
+    hit: list[int] = []
+    is_over = threading.Event()
+    generator = random.Random(seed)
+
+    def send() -> None:
+        while not is_over.wait(every):
+            if alive := workers():
+                hit.append(generator.choice(alive))
+                os.kill(hit[-1], kind)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield hit
+    finally:
+        is_over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("name", PARALLEL)
+def test_a_killed_worker_is_named_and_replaced_and_nothing_differs(name: Any) -> None:
+    told: list[str] = []
+    config = CollectConfig(collect=name, workers=2)
+    actor = make_actor()
+    wanted = BatchCollector(SPEC).play(actor, make(40))
+    with open_collector(SPEC, config, report=told.append) as collector:
+        collector.play(actor, make(40))
+        victim = workers()[0]
+        os.kill(victim, signal.SIGKILL)
+        began = time.monotonic()
+        found = collector.play(actor, make(40))
+        assert time.monotonic() - began < 5 + 10  # noticed within 5 s; the rest is playing
+    assert np.array_equal(found.inputs, wanted.inputs)
+    assert np.array_equal(found.tallies, wanted.tallies)
+    assert len(told) == 1
+    assert f"process {victim}) was ended by signal 9 (SIGKILL)" in told[0]
+    assert workers() == []
+
+
+@pytest.mark.parametrize("name", PARALLEL)
+def test_a_hung_worker_is_replaced_after_the_timeout(name: Any) -> None:
+    told: list[str] = []
+    config = CollectConfig(collect=name, workers=2, worker_timeout=1.0)
+    actor = make_actor()
+    wanted = BatchCollector(SPEC).play(actor, make(8))
+    with open_collector(SPEC, config, report=told.append) as collector:
+        collector.play(actor, make(8))
+        os.kill(workers()[1], signal.SIGSTOP)
+        found = collector.play(actor, make(8))
+    assert np.array_equal(found.actions, wanted.actions)
+    assert len(told) == 1
+    assert "gave no answer in time" in told[0]
+    assert workers() == []
+
+
+@pytest.mark.parametrize("name", PARALLEL)
+def test_after_three_restarts_without_an_episode_the_run_stops(name: Any) -> None:
+    told: list[str] = []
+    config = CollectConfig(collect=name, workers=1)
+    with (
+        open_collector(SPEC, config, report=told.append) as collector,
+        sending(signal.SIGKILL, every=0.02),
+        pytest.raises(WorkerError, match=r"SIGKILL.*lost 4 times.*--resume"),
+    ):
+        while True:
+            collector.play(make_actor(), make(400))
+    assert len(told) >= MAX_RESTARTS
+    assert workers() == []
+
+
+def test_what_breaks_in_a_worker_is_told_and_ends_the_run() -> None:
+    broken = GameSpec(GameConfig(), "b_line", horizon=10)  # the plan is longer than the game
+    config = CollectConfig(collect="episodes", workers=2)
+    with (
+        open_collector(broken, config, report=pytest.fail) as collector,
+        pytest.raises(Exception, match="has played all 10 steps"),
+    ):
+        collector.play(make_actor(), make(4))
+    assert workers() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PARALLEL)
+def test_training_through_killings_ends_in_the_same_weights(name: Any) -> None:
+    """Hundred workers are killed at random while one run trains."""
+
+    def train(collect: Any, hook: Callable[[], None] = lambda: None) -> dict[str, Any]:
+        options: dict[str, Any] = {"order": "any", "red": "mixed", "seed": 3, "workers": 4}
+        options |= {"episodes": 100_000, "update_episodes": 200, "collect": collect}
+        trainer = Trainer(TrainConfig(**options), report=lambda _: None)
+        try:
+            for _ in range(10):
+                hook()
+                trainer.step()
+        finally:
+            trainer.close()
+        return trainer.to_arrays()
+
+    wanted = train("batch")
+    killed: list[int] = []
+
+    def kill() -> None:
+        """Ten in each update, half before it begins and half while it runs."""
+        generator = random.Random(len(killed))
+        for delay in (0.0, 0.0, 0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.3):
+            timer = threading.Timer(delay, one, [generator])
+            timer.daemon = True
+            timer.start()
+
+    def one(generator: random.Random) -> None:
+        if alive := workers():
+            with suppress(ProcessLookupError):
+                os.kill(victim := generator.choice(alive), signal.SIGKILL)
+                killed.append(victim)
+
+    found = train(name, kill)
+    assert len(killed) >= 50
+    assert all(np.array_equal(wanted[key], found[key]) for key in wanted)
+    assert workers() == []
+
+
+# --------------------------------------------------------------------------- the parent is lost
+def marked(mark: str) -> list[int]:
+    """Processes whose environment carries the mark."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (folder / "environ").read_bytes()
+        except OSError:
+            continue
+        if mark.encode() in environment and int(folder.name) != os.getpid():
+            found.append(int(folder.name))
+    return found
+
+
+def shared_memory() -> set[str]:
+    folder = Path("/dev/shm")
+    return {path.name for path in folder.glob("psm_*")} if folder.is_dir() else set()
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+@pytest.mark.parametrize("name", PARALLEL)
+@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGINT])
+def test_no_process_and_no_shared_memory_outlives_the_parent(
+    tmp_path: Path, name: str, kind: signal.Signals
+) -> None:
+    mark = f"STANDING_ORDERS_MARK={name}-{kind}-{os.getpid()}"
+    before = shared_memory()
+    run = tmp_path / "run"
+    command = [sys.executable, "-m", "standing_orders", "train", "--order", "any", "--episodes"]
+    command += ["1000000", "--run", str(run), "--collect", name, "--workers", "3"]
+    environment = os.environ | dict([mark.split("=")])
+    parent = subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        journal = run / "journal.jsonl"
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and not (journal.exists() and journal.read_text()):
+            time.sleep(0.1)
+        assert json.loads(journal.read_text().splitlines()[0])["update"] == 1
+        assert len(marked(mark)) >= 4
+        parent.send_signal(kind)
+        parent.wait(20)
+        deadline = time.monotonic() + 10
+        while marked(mark) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert marked(mark) == []
+        assert shared_memory() <= before
+    finally:
+        for pid in marked(mark):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        parent.wait()
