@@ -23,7 +23,6 @@ from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.run import load_network, resume, train
 from standing_orders.rules.orders import NAMED_ORDERS, NUM_ORDERS
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.journal import Journal
 
 EVALUATION_SEED = 1_000_003  # of no training run
 
@@ -164,7 +163,7 @@ def one_order(task: Task) -> None:
 
 def last_record(run: Path) -> dict[str, Any]:
     """What a run said at its end."""
-    return Journal(run / "journal.jsonl").read()[-1]
+    return RunFolder.open(run, kind="train").journal().read()[-1]
 
 
 def published(task: Task) -> None:
@@ -194,7 +193,7 @@ def _index(run: Path) -> int:
 
 def _fired(run: Path) -> str:
     """From which update on each schedule changed anything."""
-    records = Journal(run / "journal.jsonl").read()
+    records = RunFolder.open(run, kind="train").journal().read()
     first = records[0]["settings"]
     changes = []
     for name in ("num_episodes", "weight", "learning_rate", "epochs", "mask_factor"):

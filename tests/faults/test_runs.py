@@ -21,7 +21,7 @@ import pytest
 
 from standing_orders.errors import CheckpointError
 from standing_orders.runs.checkpoint import load_latest, save_checkpoint
-from standing_orders.runs.journal import Journal
+from standing_orders.runs.folder import RunFolder, is_run
 from tests.faults import toy_run
 
 SCRIPT = Path(toy_run.__file__)
@@ -67,7 +67,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("standing_orders.runs.folder.software_versions", lambda: {"python": "3"})
         toy_run.run(folder, NUM_STEPS)
-    assert len(Journal(folder / "journal.jsonl").read()) == NUM_STEPS
+    assert len(RunFolder.open(folder, kind="toy").journal().read()) == NUM_STEPS
     assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == [
         "00000006", "00000009",
     ]  # fmt: skip
@@ -140,7 +140,7 @@ def test_kills_while_resuming_change_nothing_in_the_end(
 def test_kills_at_random_moments_change_nothing_in_the_end(tmp_path: Path) -> None:
     with start(tmp_path / "undisturbed", LONG) as process:
         assert process.wait() == 0, process.stderr and process.stderr.read()
-    reference = Journal(tmp_path / "undisturbed" / "journal.jsonl").read()
+    reference = RunFolder.open(tmp_path / "undisturbed", kind="toy").journal().read()
     folder, rng, num_killed = tmp_path / "killed", random.Random(0), 0
     for _ in range(NUM_KILLS):
         with start(folder, LONG) as process:
@@ -149,7 +149,7 @@ def test_kills_at_random_moments_change_nothing_in_the_end(tmp_path: Path) -> No
             time.sleep(rng.uniform(0, 0.03))
             process.kill()
             num_killed += process.wait() == -signal.SIGKILL
-        records = Journal(folder / "journal.jsonl", report=[].append).read()
+        records = RunFolder.open(folder, kind="toy").journal([].append).read()
         assert records == reference[: len(records)]
         checkpoint, messages = load_latest(folder)
         assert not messages
@@ -177,7 +177,8 @@ def test_two_processes_on_one_folder_do_not_meet(tmp_path: Path) -> None:
 def resume_after_failure(folder: Path, undisturbed: Path) -> None:
     """What is there after a failed write is whole, and the run goes on from it."""
     messages: list[str] = []
-    Journal(folder / "journal.jsonl", report=messages.append).read()
+    if is_run(folder):
+        RunFolder.open(folder, kind="toy").journal(messages.append).read()
     assert not messages
     assert load_latest(folder)[1] == []
     assert not list(folder.rglob(".tmp-*"))
@@ -253,7 +254,7 @@ def test_a_limit_on_file_sizes_leaves_what_was_written(tmp_path: Path) -> None:
     assert error.startswith("CheckpointError: ")
     assert "journal.jsonl: cannot be written: File too large" in error
     assert len(error.splitlines()) == 1
-    records = Journal(folder / "journal.jsonl").read()
+    records = RunFolder.open(folder, kind="toy").journal().read()
     checkpoint, messages = load_latest(folder)
     assert checkpoint is not None
     assert (checkpoint.index, messages) == (len(records) // 3 * 3, [])

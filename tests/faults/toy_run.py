@@ -8,7 +8,6 @@ import numpy as np
 from standing_orders.errors import StandingOrdersError
 from standing_orders.runs.checkpoint import load_latest, prune_checkpoints, save_checkpoint
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.journal import Journal
 from standing_orders.runs.sinks import CsvSink
 
 STEPS_PER_CHECKPOINT = 3
@@ -23,7 +22,7 @@ def run(path: Path, num_steps: int) -> None:
         folder = RunFolder.open(path, kind="toy")
     else:
         folder = RunFolder.create(path, {"seed": 5}, "toy")
-    with folder.lock(), Journal(folder.journal_path) as journal:
+    with folder.lock(), folder.journal() as journal:
         rng = np.random.default_rng(folder.config["seed"])
         weights, states = np.zeros(20), np.zeros(2, STATE)
         step = num_records = 0
@@ -45,7 +44,7 @@ def run(path: Path, num_steps: int) -> None:
                 journal.append(record)
                 table.append(record)
                 if step % STEPS_PER_CHECKPOINT == 0:
-                    data = {"rng": rng.bit_generator.state, "num_records": journal.num_records}
+                    data = {"rng": rng.bit_generator.state, "num_records": journal.head[0]}
                     tensors = {"weights": weights, "states": states}
                     save_checkpoint(folder.path, step, tensors, data, keep=KEEP)
 

@@ -12,7 +12,6 @@ from standing_orders.report.reading import Record
 from standing_orders.rules.compliance import OrderCompliance
 from standing_orders.rules.orders import Order
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.journal import Journal
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = (
@@ -42,7 +41,7 @@ def made_up_update(update: int, *, order: int = 6, passed: bool = False) -> Reco
 
 def make_run(path: Path, kind: str, config: dict[str, Any], records: list[Record]) -> Path:
     folder = RunFolder.create(path, config, kind)
-    with folder.lock(), Journal(folder.path / "journal.jsonl") as journal:
+    with folder.lock(), folder.journal() as journal:
         for record in records:
             journal.append(record)
     return path

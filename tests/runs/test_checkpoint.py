@@ -1,3 +1,4 @@
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,13 @@ from standing_orders.runs.checkpoint import (
     prune_checkpoints,
     save_checkpoint,
 )
-from standing_orders.runs.files import sha256_of
 
 TYPES = ("bool", "int8", "uint8", "int32", "int64", "uint64", "float16", "float32", "float64")
 PADDED = np.dtype([("a", "i1"), ("b", "f8", (2,)), ("c", [("x", "u2"), ("y", "i4")])], align=True)
+
+
+def sum_of(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def names_of(folder: Path) -> list[str]:
@@ -65,7 +69,10 @@ def test_padding_does_not_change_the_bytes(tmp_path: Path) -> None:
         folder.mkdir()
         paths.append(save_checkpoint(folder, 1, {"r": records}, {}))
         assert (load_checkpoint(paths[-1]).structured("r", PADDED) == records).all()
-    sums = [[sha256_of(file) for file in sorted(path.iterdir())] for path in paths]
+    sums = [
+        [hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(path.iterdir())]
+        for path in paths
+    ]
     assert sums[0] == sums[1]
 
 
@@ -111,7 +118,12 @@ def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
         rng = np.random.default_rng(1)
         tensors = {f"layer{i}": rng.random((3, i)) for i in range(20)}
         path = save_checkpoint(tmp_path / name, 7, tensors, {"x": 0.1})
-        sums.append([(file.name, sha256_of(file)) for file in sorted(path.iterdir())])
+        sums.append(
+            [
+                (file.name, hashlib.sha256(file.read_bytes()).hexdigest())
+                for file in sorted(path.iterdir())
+            ]
+        )
     assert sums[0] == sums[1]
     assert [name for name, _ in sums[0]] == ["data.json", "manifest.json", "tensors.safetensors"]
 
@@ -171,7 +183,7 @@ def test_a_manifest_cannot_point_out_of_the_folder(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_bytes(b"?")
     listed = json.loads((path / "manifest.json").read_text())["files"]
-    listed["../../secret"] = {"size": 1, "sha256": sha256_of(secret)}
+    listed["../../secret"] = {"size": 1, "sha256": sum_of(secret)}
     change_manifest(path, files=listed)
     with pytest.raises(CheckpointError, match=r"does not belong: '\.\./\.\./secret'"):
         load_checkpoint(path)
@@ -181,7 +193,7 @@ def test_a_link_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
     path = save_checkpoint(tmp_path, 1, {}, {})
     (path / "data.json").rename(tmp_path / "outside.json")
     (path / "data.json").symlink_to(tmp_path / "outside.json")
-    with pytest.raises(CheckpointError, match=r"data\.json: is a link"):
+    with pytest.raises(CheckpointError, match=r"data\.json: cannot be read: is a link"):
         load_checkpoint(path)
 
 
@@ -241,3 +253,18 @@ def test_a_removal_cut_short_leaves_nothing_that_looks_like_a_checkpoint(
     checkpoint, messages = load_latest(tmp_path)
     assert checkpoint is not None
     assert (checkpoint.index, messages) == (1, [])
+
+
+def test_a_linked_folder_of_checkpoints_is_left_alone(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (tmp_path / "other").mkdir()
+    save_checkpoint(tmp_path / "other", 1, {}, {})
+    (tmp_path / "other" / "checkpoints").rename(outside)
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "checkpoints").symlink_to(outside)
+    with pytest.raises(CheckpointError, match="is a link"):
+        save_checkpoint(run, 9, {}, {}, keep=1)
+    with pytest.raises(CheckpointError, match="is a link"):
+        load_latest(run)
+    assert [path.name for path in outside.iterdir()] == ["00000001"]

@@ -1,5 +1,4 @@
 import errno
-import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -7,7 +6,14 @@ from typing import Any
 import pytest
 
 from standing_orders.errors import CheckpointError
-from standing_orders.runs.files import remove_leftovers, sha256_of, write_all, write_atomically
+from standing_orders.runs.files import (
+    MAX_BYTES,
+    read_regular,
+    remove_leftovers,
+    write_all,
+    write_atomically,
+    write_synced,
+)
 
 
 def test_the_file_holds_the_data_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -86,6 +92,29 @@ def test_cleaning_does_not_follow_links(tmp_path: Path) -> None:
     assert not (run / ".tmp-link").is_symlink()
 
 
-def test_sum_is_that_of_the_content(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"x" * 100_000)
-    assert sha256_of(tmp_path / "a") == hashlib.sha256(b"x" * 100_000).hexdigest()
+@pytest.mark.parametrize("what", ["link", "dangling link", "pipe", "folder"])
+def test_nothing_but_a_file_is_opened(tmp_path: Path, what: str) -> None:
+    path, outside = tmp_path / "name", tmp_path / "outside"
+    if what == "link":
+        outside.write_text("precious")
+        path.symlink_to(outside)
+    elif what == "dangling link":
+        path.symlink_to(outside)
+    elif what == "pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    with pytest.raises(OSError):
+        read_regular(path)
+    with pytest.raises(OSError):
+        write_synced(path, b"changed")
+    assert outside.exists() == (what == "link")
+    assert what != "link" or outside.read_text() == "precious"
+
+
+def test_a_file_beyond_all_measure_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "sparse"
+    with path.open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    with pytest.raises(OSError, match="more than any file of a run"):
+        read_regular(path)

@@ -17,7 +17,9 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=10,
 )
-records = st.dictionaries(st.text(), values, max_size=5)
+records = st.dictionaries(
+    st.text().filter(lambda key: key != "seal"), values, min_size=1, max_size=5
+)
 
 
 @pytest.fixture
@@ -26,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def filled(path: Path, num_records: int) -> Journal:
-    journal = Journal(path)
+    journal = Journal(path, origin="run")
     for i in range(num_records):
         journal.append({"i": i, "value": i / 7})
     journal.close()
@@ -39,11 +41,13 @@ def test_any_records_come_back_exactly(
     tmp_path_factory: pytest.TempPathFactory, written: list[dict[str, Any]]
 ) -> None:
     path = tmp_path_factory.mktemp("journal") / "journal.jsonl"
-    with Journal(path) as journal:
+    with Journal(path, origin="run") as journal:
         for record in written:
             journal.append(record)
     # As text, because 0.0 == -0.0, 1 == True, and mappings compare without their order.
-    assert [repr(record) for record in Journal(path).read()] == [repr(r) for r in written]
+    assert [repr(record) for record in Journal(path, origin="run").read()] == [
+        repr(r) for r in written
+    ]
     assert path.read_bytes().count(b"\n") == len(written) if written else not path.exists()
 
 
@@ -55,10 +59,10 @@ def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
 
 def test_a_new_object_appends_behind_the_old_records(path: Path) -> None:
     filled(path, 2)
-    with Journal(path) as journal:
-        assert journal.num_records == 2
+    with Journal(path, origin="run") as journal:
+        assert journal.head[0] == 2
         journal.append({"i": 2})
-        assert journal.num_records == 3
+        assert journal.head[0] == 3
     assert [record["i"] for record in journal.read()] == [0, 1, 2]
 
 
@@ -75,7 +79,7 @@ def test_a_torn_last_line_is_dropped_and_reported(path: Path, tail: str) -> None
     with path.open("a") as file:
         file.write(tail)
     messages: list[str] = []
-    journal = Journal(path, report=messages.append)
+    journal = Journal(path, origin="run", report=messages.append)
     assert [record["i"] for record in journal.read()] == [0, 1, 2]
     assert len(messages) == 1
     assert "journal.jsonl: line 4" in messages[0]
@@ -85,7 +89,7 @@ def test_reports_go_to_the_log_unless_told_otherwise(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path.write_text('{"i":')
-    assert Journal(path).read() == []
+    assert Journal(path, origin="run").read() == []
     assert "line 1" in caplog.text
 
 
@@ -93,9 +97,10 @@ def test_appending_after_a_torn_line_replaces_it(path: Path) -> None:
     filled(path, 3)
     complete = path.read_bytes()
     path.write_bytes(complete + b'{"i":3,"val')
-    with Journal(path, report=[].append) as journal:
+    with Journal(path, origin="run", report=[].append) as journal:
         journal.append({"i": 3})
-    assert path.read_bytes() == complete + b'{"i":3}\n'
+    assert path.read_bytes().startswith(complete + b'{"i":3,"seal":"')
+    assert [record["i"] for record in journal.read()] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("broken", [b"{]", b"", b"[1]", b"\xff", b'{"i":NaN}', b'{"i":1}\r{"i":2}'])
@@ -105,10 +110,10 @@ def test_a_broken_line_in_the_middle_is_an_error_that_names_it(path: Path, broke
     lines[2] = broken
     path.write_bytes(b"\n".join(lines))
     with pytest.raises(DataError, match=r"journal\.jsonl: line 3: "):
-        Journal(path).read()
+        Journal(path, origin="run").read()
     before = path.read_bytes()
     with pytest.raises(DataError):
-        Journal(path).append({})
+        Journal(path, origin="run").append({"i": 9})
     assert path.read_bytes() == before
 
 
@@ -120,16 +125,17 @@ def test_cutting_keeps_the_first_records_to_the_byte(path: Path, num_kept: int) 
     assert path.read_bytes() == b"".join(lines[:num_kept])
     journal.append({"next": True})
     journal.close()
-    assert path.read_bytes() == b"".join(lines[:num_kept]) + b'{"next":true}\n'
+    assert path.read_bytes().startswith(b"".join(lines[:num_kept]) + b'{"next":true,"seal":"')
+    assert journal.read()[-1] == {"next": True}
 
 
 def test_cutting_while_open_does_not_write_to_the_old_file(path: Path) -> None:
-    with Journal(path) as journal:
+    with Journal(path, origin="run") as journal:
         for i in range(3):
             journal.append({"i": i})
         journal.truncate_after(1)
         journal.append({"i": 9})
-        assert journal.num_records == 2
+        assert journal.head[0] == 2
     assert [json.loads(line)["i"] for line in path.read_text().splitlines()] == [0, 9]
 
 
@@ -148,8 +154,59 @@ def test_more_records_than_there_are_cannot_be_kept(path: Path) -> None:
 
 
 def test_no_file_is_an_empty_journal(path: Path) -> None:
-    journal = Journal(path)
+    journal = Journal(path, origin="run")
     assert journal.read() == []
-    assert journal.num_records == 0
+    assert journal.head == (0, "run")
     journal.truncate_after(0)
     assert not path.exists()
+
+
+def test_any_flipped_bit_is_an_error_or_an_incomplete_last_line(path: Path) -> None:
+    filled(path, 3)
+    content = path.read_bytes()
+    for position in range(len(content) * 8):
+        changed = bytearray(content)
+        changed[position // 8] ^= 1 << position % 8
+        path.write_bytes(changed)
+        dropped: list[str] = []
+        try:
+            read = Journal(path, origin="run", report=dropped.append).read()
+        except DataError:
+            continue
+        assert [record["i"] for record in read] == [0, 1][: len(read)]
+        assert len(dropped) == 1  # so it is said, and a checkpoint that needs the record is refused
+
+
+@pytest.mark.parametrize("change", ["swap", "drop", "foreign"])
+def test_lines_that_are_not_where_they_were_written_are_an_error(path: Path, change: str) -> None:
+    filled(path, 4)
+    lines = path.read_bytes().splitlines(keepends=True)
+    if change == "swap":
+        lines[1], lines[2] = lines[2], lines[1]
+    elif change == "drop":
+        del lines[1]
+    path.write_bytes(b"".join(lines))
+    origin = "another run" if change == "foreign" else "run"
+    with pytest.raises(DataError, match="its seal does not fit"):
+        Journal(path, origin=origin).read()
+
+
+@pytest.mark.parametrize("num_lost", [1, 2, 4])
+def test_records_that_were_noted_are_missed(path: Path, num_lost: int) -> None:
+    journal = filled(path, 4)
+    journal.note_head()
+    journal.check_head()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-num_lost]))
+    with pytest.raises(CheckpointError, match=f"has {4 - num_lost} records, but 4 were written"):
+        Journal(path, origin="run").check_head()
+
+
+def test_one_record_more_than_noted_is_what_a_kill_leaves(path: Path) -> None:
+    journal = filled(path, 2)
+    journal.note_head()
+    journal.append({"i": 2})
+    Journal(path, origin="run").check_head()
+    journal.append({"i": 3})
+    with pytest.raises(CheckpointError, match="not the records that were written"):
+        Journal(path, origin="run").check_head()

@@ -7,13 +7,12 @@ import pytest
 
 from standing_orders.runs.checkpoint import save_checkpoint
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.journal import Journal
 from standing_orders.runs.listing import find_runs, is_in_use, look_at
 
 
 def make(path: Path, kind: str = "train", *, stopped: str | None = None) -> RunFolder:
     folder = RunFolder.create(path, {"seed": 4, "order": "any", "red": "b_line"}, kind)
-    with folder.lock(), Journal(path / "journal.jsonl") as journal:
+    with folder.lock(), folder.journal() as journal:
         journal.append({"update": 1, "total_episodes": 100, "stopped": stopped})
         save_checkpoint(path, 1, {"weights": np.zeros(3)}, {"updates": 1})
     return folder
@@ -34,7 +33,7 @@ def test_a_run_that_was_killed_is_resumable(tmp_path: Path) -> None:
 def test_a_search_is_finished_by_its_final_record(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "s", {"seed": 0}, "search")
     assert look_at(folder.path).state == "resumable"
-    with folder.lock(), Journal(folder.path / "journal.jsonl") as journal:
+    with folder.lock(), folder.journal() as journal:
         journal.append({"event": "final", "total_episodes": 7})
     assert look_at(folder.path).state == "finished"
 

@@ -135,11 +135,10 @@ def load_search(path: Path) -> SearchResult:
     Raises:
         CheckpointError: the folder holds no search.
     """
-    from standing_orders.runs.journal import Journal
     from standing_orders.search.records import read_record
     from standing_orders.search.run import stored_config
     from standing_orders.search.state import SearchState
 
-    journal = Journal(RunFolder.open(path, kind="search").journal_path)
+    journal = RunFolder.open(path, kind="search").journal()
     records = tuple(read_record(data) for data in journal.read())
     return SearchResult(path, SearchState(stored_config(path), records))

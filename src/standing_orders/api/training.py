@@ -42,9 +42,8 @@ class Run:
     @cached_property
     def records(self) -> list[dict[str, Any]]:
         """The journal: plain data about every update, the source of all tables."""
-        from standing_orders.runs.journal import Journal
 
-        return Journal(self.path / "journal.jsonl").read()
+        return RunFolder.open(self.path).journal().read()
 
     def tables(self) -> list[Table]:
         """What came of it: counters, and the figures of the last update."""

@@ -35,7 +35,7 @@ class TrainTeam(WithPreset, DetectConfig):
         from standing_orders.cli.detect_tables import watch_team
         from standing_orders.detect.assess.report import rules_not_kept
         from standing_orders.detect.learn.run import resume, train
-        from standing_orders.runs.journal import Journal
+        from standing_orders.runs.folder import RunFolder
 
         if self.resume:
             if self.run_folder is None:
@@ -51,7 +51,7 @@ class TrainTeam(WithPreset, DetectConfig):
             with resumable("detect train", folder), watch_team(folder) as on_update:
                 trainer = train(config, folder, data=data, on_update=on_update, report=tell)
         print(f"{trainer.progress.stopped} after {trainer.progress.updates} updates: {folder}")
-        for line in rules_not_kept(Journal(folder / "journal.jsonl").read()):
+        for line in rules_not_kept(RunFolder.open(folder, kind="detect").journal().read()):
             print(line)
         return 0
 

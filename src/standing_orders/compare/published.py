@@ -14,7 +14,6 @@ from standing_orders.config import TrainConfig, read_toml
 from standing_orders.errors import NumericsError
 from standing_orders.rules.orders import Order
 from standing_orders.runs.folder import RunFolder, is_run
-from standing_orders.runs.journal import Journal
 from standing_orders.seeding import child_seed
 
 KIND = "published"
@@ -205,7 +204,7 @@ def published(
         values = {"orders": [str(order) for order in orders], "episodes": episodes, "seed": seed}
         folder = RunFolder.create(path, values, KIND)
     told = folder.config
-    with folder.lock(), Journal(folder.path / "journal.jsonl", report=report) as journal:
+    with folder.lock(), folder.journal(report) as journal:
         written = journal.read()
         records = [record for record in written if record["event"] == KIND]
         wanted = [Order.parse(name) for name in told["orders"]]

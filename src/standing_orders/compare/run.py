@@ -20,7 +20,6 @@ from standing_orders.evaluate.measure import MakeBatch, play
 from standing_orders.rules.compliance import count_episodes
 from standing_orders.rules.orders import Order
 from standing_orders.runs.folder import RunFolder, is_run
-from standing_orders.runs.journal import Journal
 from standing_orders.seeding import child_seed, environment_seeds
 
 KIND = "compare"
@@ -52,7 +51,7 @@ def compare(config: CompareConfig, path: Path, *, report: Report = lambda _: Non
     contestants = [find_contestant(name) for name in config.contestants]
     if not is_run(path):
         folder = RunFolder.create(path, config.model_dump(mode="json"), KIND)
-    with folder.lock(), Journal(folder.path / "journal.jsonl", report=report) as journal:
+    with folder.lock(), folder.journal(report) as journal:
         records = journal.read()
         known = {_key(record) for record in records}
         for record in _missing(config, contestants, folder.path, known, report):

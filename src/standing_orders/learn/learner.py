@@ -1,11 +1,12 @@
 """What every trainer is: a network, its optimiser and counters that go to and from checkpoints."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Generic, TypeVar
 
 import torch
 from torch import nn
 
+from standing_orders.errors import CheckpointError
 from standing_orders.learn.snapshot import (
     Arrays,
     network_arrays,
@@ -71,7 +72,14 @@ class Learner(Generic[Network, Counters]):
         return asdict(self.progress)
 
     def restore(self, arrays: Arrays, data: dict[str, Any]) -> None:
-        """Go on from a checkpoint."""
+        """Go on from a checkpoint.
+
+        Raises:
+            CheckpointError: it is not one of such a trainer.
+        """
+        wanted = {one.name for one in fields(self.progress)}
+        if set(data) != wanted:
+            raise CheckpointError(f"counters {sorted(data)}: must be {sorted(wanted)}")
         restore_network(self.network, arrays)
         restore_optimiser(self.optimiser, arrays)
         self.progress = type(self.progress)(**data)

@@ -36,13 +36,16 @@ def restore_network(network: nn.Module, arrays: Mapping[str, NDArray[Any]]) -> N
     """Put weights back.
 
     Raises:
-        CheckpointError: names or shapes are not those of the network.
+        CheckpointError: names or shapes are not those of the network, or a weight is not finite.
     """
     weights = {
         name.removeprefix(_NETWORK): torch.from_numpy(np.array(value))
         for name, value in arrays.items()
         if name.startswith(_NETWORK)
     }
+    for name, value in weights.items():
+        if not torch.isfinite(value).all():
+            raise CheckpointError(f"weight {name} is not finite")
     try:
         network.load_state_dict(weights)
     except RuntimeError as err:
@@ -50,15 +53,31 @@ def restore_network(network: nn.Module, arrays: Mapping[str, NDArray[Any]]) -> N
 
 
 def restore_optimiser(optimiser: torch.optim.Optimizer, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Put Adam's moments back."""
+    """Put Adam's moments back.
+
+    Raises:
+        CheckpointError: they are not moments of the optimiser's own parameters.
+    """
     state: dict[int, dict[str, torch.Tensor]] = {}
     for key, value in arrays.items():
         if key.startswith(_OPTIMISER):
             index, name = key.removeprefix(_OPTIMISER).split(".")
             moment = torch.from_numpy(np.array(value))
             state.setdefault(int(index), {})[name] = moment[0] if name == "step" else moment
+    _check_moments(optimiser, state)
     groups = optimiser.state_dict()["param_groups"]
     optimiser.load_state_dict({"state": state, "param_groups": groups})
+
+
+def _check_moments(
+    optimiser: torch.optim.Optimizer, state: Mapping[int, Mapping[str, torch.Tensor]]
+) -> None:
+    parameters = [weight for group in optimiser.param_groups for weight in group["params"]]
+    for index, moments in state.items():
+        for name, moment in moments.items():
+            is_fitting = index < len(parameters) and torch.isfinite(moment).all()
+            if not is_fitting or (name != "step" and moment.shape != parameters[index].shape):
+                raise CheckpointError(f"optimiser: {name} of parameter {index} does not fit it")
 
 
 def warm_start(

@@ -12,7 +12,6 @@ import numpy as np
 from standing_orders.config import Config, SearchConfig, TrainConfig, read_toml
 from standing_orders.errors import CheckpointError, ConfigError, StandingOrdersError
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.journal import Journal
 from standing_orders.runs.plain import decode, lookup
 
 Record = dict[str, Any]
@@ -49,7 +48,7 @@ def read_run(path: Path) -> Run:
     """
     folder = RunFolder.open(path, kind=kind_of(path))
     problems: list[str] = []
-    records = Journal(folder.path / "journal.jsonl", report=problems.append).read()
+    records = folder.journal(problems.append).read()
     try:
         versions = folder.versions()
     except StandingOrdersError as err:

@@ -7,8 +7,8 @@ by one rename, after everything in it is on the disk.
 
 import re
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.errors import CheckpointError, ConfigError, DataError
-from standing_orders.runs.files import TEMPORARY_PREFIX, sync_folder, write_synced, writing
+from standing_orders.runs.files import (
+    TEMPORARY_PREFIX,
+    is_real_folder,
+    make_real_folder,
+    sync_folder,
+    write_synced,
+    writing,
+)
 from standing_orders.runs.manifest import MANIFEST, make_manifest, read_verified
 from standing_orders.runs.plain import decode, encode
 from standing_orders.runs.tensors import Layouts, bytes_as_records, layout_of, pack, unpack
 
 CHECKPOINTS = "checkpoints"
 _TENSORS, _DATA = "tensors.safetensors", "data.json"
+
+
+@dataclass(frozen=True)
+class Witness:
+    """What a checkpoint says of its run: to which one it belongs, and its journal up to then."""
+
+    run: str  # seal of the run folder
+    num_records: int
+    seal: str  # of the last record
 
 
 @dataclass(frozen=True)
@@ -34,6 +50,7 @@ class Checkpoint:
     tensors: dict[str, NDArray[Any]]  # structured ones as bytes: see `structured`
     data: dict[str, Any]
     layouts: Layouts
+    witness: "Witness | None"  # None in runs without seals
 
     def structured(self, name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Give a structured array back.
@@ -61,6 +78,7 @@ def save_checkpoint(
     tensors: Mapping[str, NDArray[Any]],
     data: Mapping[str, Any],
     *,
+    witness: Witness | None = None,
     keep: int = 3,
 ) -> Path:
     """Write a checkpoint, then remove those it makes superfluous.
@@ -72,6 +90,7 @@ def save_checkpoint(
         index: grows as the run goes on, at least 0.
         tensors: arrays, structured ones too.
         data: plain data, such as counters and the states of random generators.
+        witness: the run and its journal.
         keep: how many checkpoints stay, this one included, at least 1.
 
     Returns:
@@ -87,6 +106,8 @@ def save_checkpoint(
     path = folder / CHECKPOINTS / f"{index:08d}"
     content, layouts = pack(tensors)
     state = {"index": index, "data": dict(data), "layouts": layouts}
+    if witness is not None:
+        state["witness"] = asdict(witness)
     files = {_TENSORS: content, _DATA: encode(state, path / _DATA)}
     files[MANIFEST] = make_manifest(index, files)  # last, as a dictionary keeps its order
     with writing(path):
@@ -108,16 +129,20 @@ def load_checkpoint(path: Path) -> Checkpoint:
         if state["index"] != index or (path.name.isdecimal() and int(path.name) != index):
             raise ValueError(f"the manifest's index, {index}, is not that of the rest")
         tensors = unpack(files[_TENSORS], state["layouts"])
-        return Checkpoint(path, index, tensors, state["data"], state["layouts"])
+        witness = Witness(**state["witness"]) if "witness" in state else None
+        return Checkpoint(path, index, tensors, state["data"], state["layouts"], witness)
     except (ValueError, LookupError, TypeError, DataError) as err:
         raise CheckpointError(f"{path}: {err}") from err
 
 
-def load_latest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
+def load_latest(
+    folder: Path, check: Callable[[Checkpoint], None] | None = None
+) -> tuple[Checkpoint | None, list[str]]:
     """Read the newest checkpoint that is in order.
 
     Args:
         folder: the run folder.
+        check: a further look at one, which raises CheckpointError.
 
     Returns:
         The checkpoint, None if there is none to use, and what to tell the user: each newer one
@@ -127,6 +152,8 @@ def load_latest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     for path in reversed(_checkpoints(folder)):
         try:
             checkpoint = load_checkpoint(path)
+            if check is not None:
+                check(checkpoint)
         except CheckpointError as err:
             messages.append(f"refused: {err}")
             continue
@@ -156,23 +183,23 @@ def prune_checkpoints(folder: Path, index: int, *, keep: int = 3) -> None:
 
 def _checkpoints(folder: Path) -> list[Path]:
     """Folders that look like checkpoints, from the oldest to the newest."""
-    found = (folder / CHECKPOINTS).glob("*")
-    named = [path for path in found if re.fullmatch(r"[0-9]{8,}", path.name)]
+    place = folder / CHECKPOINTS
+    if place.is_symlink():
+        raise CheckpointError(f"{place}: is a link: must be a folder of the run itself")
+    named = [path for path in place.glob("*") if re.fullmatch(r"[0-9]{8,}", path.name)]
     return sorted(named, key=lambda path: int(path.name))
 
 
 def _place(path: Path, files: Mapping[str, bytes]) -> None:
     """Write the files under a temporary name, then let the folder appear."""
-    if not path.parent.is_dir():
-        path.parent.mkdir()
-        sync_folder(path.parent.parent)
+    make_real_folder(path.parent)
     temporary = path.with_name(f"{TEMPORARY_PREFIX}new-{path.name}")
     try:
         temporary.mkdir()
         for name, content in files.items():
             write_synced(temporary / name, content)
         sync_folder(temporary)
-        if path.exists():
+        if path.exists() or path.is_symlink():
             _discard(path)
         temporary.rename(path)
     except BaseException:
@@ -185,7 +212,7 @@ def _discard(path: Path) -> None:
     """Remove a checkpoint: its name first, so that no half of it is ever taken for one."""
     doomed = path.with_name(f"{TEMPORARY_PREFIX}old-{path.name}")
     path.rename(doomed)
-    if doomed.is_dir() and not doomed.is_symlink():
+    if is_real_folder(doomed):
         shutil.rmtree(doomed)
     else:
         doomed.unlink()

@@ -1,8 +1,9 @@
-"""Files that are either as before or complete, whenever the process dies."""
+"""Files that are either as before or complete, whenever the process dies; no link is followed."""
 
-import hashlib
+import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from standing_orders.errors import CheckpointError
 
 TEMPORARY_PREFIX = ".tmp-"  # of what a killed write leaves behind
+MAX_BYTES = 4 * 2**30  # a larger file of a run is none of ours
 
 
 @contextmanager
@@ -52,9 +54,48 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 def write_synced(path: Path, data: bytes) -> None:
     """Write a file and wait until it is on the disk; a crash may leave a part of it."""
-    with path.open("wb", buffering=0) as file:
-        write_all(file.fileno(), data)
-        os.fsync(file.fileno())
+    descriptor = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        write_all(descriptor, data)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def open_regular(path: Path, flags: int) -> int:
+    """Open a file and give its descriptor; neither a link, a pipe nor a device is opened.
+
+    Args:
+        path: the file.
+        flags: as for `os.open`.
+
+    Raises:
+        OSError: it cannot be opened, or is something else than a file; the reason is in words.
+    """
+    # Without O_NONBLOCK the opening of a pipe would wait for somebody at its other end.
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    except OSError as err:
+        if err.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "is a link: must be a file", str(path)) from err
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
+    return descriptor
+
+
+def read_regular(path: Path) -> bytes:
+    """All of a file that is none of a link, a pipe, a device or beyond `MAX_BYTES`.
+
+    Raises:
+        OSError: it cannot be read; the reason is in words.
+    """
+    with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > MAX_BYTES:
+            raise OSError(errno.EFBIG, f"has {size} bytes, more than any file of a run", str(path))
+        return file.read()
 
 
 def write_all(descriptor: int, data: bytes) -> None:
@@ -66,7 +107,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Wait until the folder's list of names is on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         os.fsync(descriptor)
     finally:
@@ -80,20 +121,28 @@ def remove_leftovers(folder: Path) -> None:
         CheckpointError: something cannot be deleted.
     """
     with writing(folder):
-        places = [folder, *(path for path in folder.iterdir() if _is_real_folder(path))]
+        places = [folder, *(path for path in folder.iterdir() if is_real_folder(path))]
         for place in places:
             for leftover in place.glob(TEMPORARY_PREFIX + "*"):
-                if _is_real_folder(leftover):
+                if is_real_folder(leftover):
                     shutil.rmtree(leftover)
                 else:
                     leftover.unlink()
 
 
-def sha256_of(path: Path) -> str:
-    """Give the SHA-256 sum of a file in hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _is_real_folder(path: Path) -> bool:
+def is_real_folder(path: Path) -> bool:
+    """Whether it is a folder and not a link to one."""
     return path.is_dir() and not path.is_symlink()
+
+
+def make_real_folder(path: Path) -> None:
+    """Make a folder in a folder, unless it is there.
+
+    Raises:
+        OSError: it cannot be made, or its name stands for something else, such as a link.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        raise OSError(errno.ENOTDIR, "is a link or a file: must be a folder", str(path))
+    if not path.is_dir():
+        path.mkdir()
+        sync_folder(path.parent)

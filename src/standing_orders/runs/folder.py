@@ -1,12 +1,20 @@
 """The run folder: the only output of a training or search run."""
 
-from collections.abc import Mapping
+import hashlib
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from standing_orders.errors import CheckpointError, ConfigError
-from standing_orders.runs.files import TEMPORARY_PREFIX, write_atomically, writing
+from standing_orders.runs.files import (
+    TEMPORARY_PREFIX,
+    read_regular,
+    write_atomically,
+    writing,
+)
+from standing_orders.runs.journal import Journal
 from standing_orders.runs.lock import LOCK_NAME, RunLock
 from standing_orders.runs.plain import decode, encode
 from standing_orders.runs.versions import software_versions
@@ -14,9 +22,12 @@ from standing_orders.runs.versions import software_versions
 if TYPE_CHECKING:
     from standing_orders.config import Config
 
+_log = logging.getLogger(__name__)
 Model = TypeVar("Model", bound="Config")
-FORMAT = 1  # of run folders
+FORMAT = 2  # of run folders; those of format 1 have no seals and are read as they are
+_UNSEALED = 1
 _MARK, _CONFIG, _VERSIONS = "run.json", "config.json", "versions.json"
+JOURNAL_NAME = "journal.jsonl"
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,9 @@ class RunFolder:
     path: Path  # absolute, links resolved
     kind: str  # what makes such runs, such as "train"
     config: dict[str, Any]  # fully resolved: it alone repeats the run
+    seal: (
+        str | None
+    )  # digest of kind and config, which journal and checkpoints name; None: format 1
 
     @classmethod
     def create(cls, path: Path, config: Mapping[str, Any], kind: str) -> "RunFolder":
@@ -55,12 +69,11 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
         path = path.resolve()
         check_unused(path)
-        files = {
-            _CONFIG: dict(config),
-            _VERSIONS: software_versions(),
-            _MARK: {"format": FORMAT, "kind": kind},  # last: it makes the folder a run
-        }
+        files = {_CONFIG: dict(config), _VERSIONS: software_versions()}
         content = {name: encode(value, name, indent=2) + b"\n" for name, value in files.items()}
+        sums = {name: _digest(data) for name, data in content.items()}
+        mark = {"format": FORMAT, "kind": kind, "sha256": sums}
+        content[_MARK] = encode(mark, _MARK, indent=2) + b"\n"  # last: it makes the folder a run
         with RunLock(path):
             check_unused(path)  # again: another process may have been faster
             for name, data in content.items():
@@ -81,15 +94,14 @@ class RunFolder:
         path = path.resolve()
         if not is_run(path):
             raise CheckpointError(f"{path}: not a run: there is no {_MARK} in it")
-        mark = _read_object(path / _MARK)
-        if mark.get("format") != FORMAT:
-            raise CheckpointError(
-                f"{path / _MARK}: format {mark.get('format')!r}: this version reads {FORMAT}"
-            )
-        found = str(mark.get("kind"))
+        mark = _read_mark(path / _MARK)
+        found = str(mark["kind"])
         if kind not in (None, found):
             raise CheckpointError(f"{path}: a run of kind {found!r}: must be {kind!r}")
-        return cls(path, found, _read_object(path / _CONFIG))
+        sums = mark.get("sha256", {})
+        config = _read_object(path / _CONFIG, sums.get(_CONFIG))
+        seal = _digest(f"{found}:{sums[_CONFIG]}".encode()) if sums else None
+        return cls(path, found, config, seal)
 
     def parse_config(self, model: type[Model], *, without: str) -> Model:
         """The config as the model that it was made from.
@@ -115,26 +127,29 @@ class RunFolder:
 
     def versions(self) -> dict[str, Any]:
         """Read with which software the run was begun; compare with `software_versions()`."""
-        return _read_object(self.path / _VERSIONS)
+        sums = _read_mark(self.path / _MARK).get("sha256", {})
+        return _read_object(self.path / _VERSIONS, sums.get(_VERSIONS))
+
+    def journal(self, report: Callable[[str], None] = _log.warning) -> Journal:
+        """The records of the run, with its seal; `report` is told of a line that is dropped."""
+        return Journal(self.path / JOURNAL_NAME, origin=self.seal, report=report)
 
     def resolve(self, name: str | Path) -> Path:
         """Give the path of something in the folder.
 
         Raises:
-            CheckpointError: the name, or a link on the way, leads out of the folder.
+            CheckpointError: the name leads out of the folder, or a link is on the way.
         """
+        path = self.path / name
         try:
-            path = (self.path / name).resolve()
+            is_inside = path.resolve() == path and path.is_relative_to(self.path)
         except (OSError, RuntimeError, ValueError) as err:  # a loop of links, a null byte
             raise CheckpointError(f"{self.path}: {str(name)!r} is not a path: {err}") from err
-        if not path.is_relative_to(self.path):
-            raise CheckpointError(f"{self.path}: {str(name)!r} leads out of the run folder")
+        if not is_inside or path == self.path:
+            raise CheckpointError(
+                f"{self.path}: {str(name)!r} leads out of the run folder, or over a link"
+            )
         return path
-
-    @property
-    def journal_path(self) -> Path:
-        """Where the records are."""
-        return self.resolve("journal.jsonl")
 
     @property
     def tensorboard_path(self) -> Path:
@@ -144,7 +159,7 @@ class RunFolder:
 
 def is_run(path: Path) -> bool:
     """Whether a folder holds a run."""
-    return (path / _MARK).is_file()
+    return (path / _MARK).is_file() and not (path / _MARK).is_symlink()
 
 
 def check_unused(path: Path) -> None:
@@ -166,11 +181,35 @@ def check_unused(path: Path) -> None:
         )
 
 
-def _read_object(path: Path) -> dict[str, Any]:
+def _read_mark(path: Path) -> dict[str, Any]:
+    """What the mark of a run says, after looking whether it can be one."""
+    mark = _read_object(path)
+    if mark.get("format") not in {FORMAT, _UNSEALED}:
+        raise CheckpointError(
+            f"{path}: format {mark.get('format')!r}: this version reads {_UNSEALED} and {FORMAT}"
+        )
+    keys = {"format", "kind"} | ({"sha256"} if mark["format"] == FORMAT else set())
+    sums = mark.get("sha256", dict.fromkeys((_CONFIG, _VERSIONS)))
+    if set(mark) != keys or not isinstance(sums, dict) or set(sums) != {_CONFIG, _VERSIONS}:
+        raise CheckpointError(f"{path}: damaged: not the mark of a run")
+    return mark
+
+
+def _read_object(path: Path, wanted: str | None = None) -> dict[str, Any]:
+    """A JSON object, with the SHA-256 sum wanted, if any."""
     try:
-        value = decode(path.read_bytes())
-    except (OSError, ValueError) as err:
+        content = read_regular(path)
+        if wanted is not None and _digest(content) != wanted:
+            raise CheckpointError(f"{path}: damaged: its SHA-256 sum is not that of {_MARK}")
+        value = decode(content)
+    except OSError as err:
+        raise CheckpointError(f"{path}: cannot be read: {err.strerror}") from err
+    except ValueError as err:
         raise CheckpointError(f"{path}: cannot be read: {err}") from err
     if not isinstance(value, dict):
         raise CheckpointError(f"{path}: must hold a JSON object")
     return value
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -10,7 +10,6 @@ from typing import Any
 from standing_orders.errors import StandingOrdersError
 from standing_orders.runs.checkpoint import load_latest
 from standing_orders.runs.folder import RunFolder, is_run
-from standing_orders.runs.journal import Journal
 from standing_orders.runs.lock import LOCK_NAME
 from standing_orders.runs.plain import decode
 
@@ -70,7 +69,7 @@ def look_at(path: Path) -> RunInfo:
         folder = RunFolder.open(path, kind=kind)
         config, version = folder.config, folder.versions().get("standing_orders")
         remarks: list[str] = []
-        records = Journal(path / "journal.jsonl", report=remarks.append).read()
+        records = folder.journal(remarks.append).read()
         state, problem = _state(path, kind, records)
         problem = "; ".join([*filter(None, [problem]), *remarks])
     except (StandingOrdersError, OSError, ValueError, LookupError, TypeError) as err:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from standing_orders.errors import CheckpointError
-from standing_orders.runs.files import remove_leftovers, write_all, writing
+from standing_orders.runs.files import open_regular, remove_leftovers, write_all, writing
 
 LOCK_NAME = ".lock"
 _NUM_TRIES, _PAUSE_SECONDS = 10, 0.05
@@ -48,7 +48,7 @@ class RunLock:
         if self.is_held:
             raise CheckpointError(f"{self.folder}: is locked by this very object already")
         with writing(self.folder / LOCK_NAME):
-            descriptor = os.open(self.folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
+            descriptor = open_regular(self.folder / LOCK_NAME, os.O_RDWR | os.O_CREAT)
         try:
             with writing(self.folder / LOCK_NAME):
                 self._take(descriptor)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from standing_orders.errors import CheckpointError
 from standing_orders.runs.checkpoint import (
     Checkpoint,
+    Witness,
     load_latest,
     prune_checkpoints,
     save_checkpoint,
@@ -141,22 +142,59 @@ class RunKind(Generic[Trainer]):
         return trainer
 
 
-def save(trainer: Trainable, folder: RunFolder) -> None:
+def save(trainer: Trainable, folder: RunFolder, journal: Journal) -> None:
     """Write a checkpoint; the run's lock must be held."""
-    save_checkpoint(folder.path, trainer.updates, trainer.to_arrays(), trainer.to_json())
+    save_state(folder, journal, trainer.updates, trainer.to_arrays(), trainer.to_json())
+
+
+def save_state(
+    folder: RunFolder,
+    journal: Journal,
+    updates: int,
+    arrays: dict[str, NDArray[Any]],
+    data: Record,
+) -> None:
+    """Write a checkpoint of a trainer that is elsewhere; the run's lock must be held."""
+    witness = None if folder.seal is None else Witness(folder.seal, *journal.head)
+    save_checkpoint(folder.path, updates, arrays, data, witness=witness)
 
 
 def latest_of(path: Path, kind: str) -> tuple[RunFolder, Checkpoint]:
-    """A run and its last good checkpoint.
+    """A run and its newest checkpoint, after checking all that a reader relies on.
 
     Raises:
-        CheckpointError: the folder holds no such run, or no checkpoint.
+        CheckpointError: the folder holds no such run, no checkpoint, or something is damaged.
+        DataError: the journal is damaged.
     """
     folder = RunFolder.open(path, kind=kind)
-    checkpoint, messages = load_latest(folder.path)
-    if checkpoint is None:
-        raise CheckpointError("; ".join([f"{path}: no checkpoint", *messages]))
+    checkpoint, messages = load_latest(folder.path, _belongs_to(folder))
+    if checkpoint is None or messages:
+        hint = f"standing-orders runs verify {path} --repair"
+        faults = messages or [f"{path}: no checkpoint"]
+        raise CheckpointError("; ".join(faults) + f"; to go back to what is in order: {hint}")
     return folder, checkpoint
+
+
+def _belongs_to(folder: RunFolder) -> Callable[[Checkpoint], None]:
+    """What looks whether a checkpoint is one of this run and its journal."""
+    lines = folder.journal(lambda _: None).lines()
+
+    def check(checkpoint: Checkpoint) -> None:
+        witness = checkpoint.witness
+        if folder.seal is None:
+            return
+        if witness is None or witness.run != folder.seal:
+            raise CheckpointError(f"{checkpoint.path}: belongs to another run or another config")
+        if witness.num_records > len(lines):
+            raise CheckpointError(
+                f"{checkpoint.path}: was written after {witness.num_records} records, but the "
+                f"journal has {len(lines)}"
+            )
+        seal = lines[witness.num_records - 1].seal if witness.num_records else folder.seal
+        if seal != witness.seal:
+            raise CheckpointError(f"{checkpoint.path}: the journal is not the one it was made with")
+
+    return check
 
 
 def recover(
@@ -176,15 +214,17 @@ def recover(
     Raises:
         CheckpointError: there is nothing to go on from.
     """
-    checkpoint, messages = load_latest(folder.path)
+    checkpoint, messages = load_latest(folder.path, _belongs_to(folder))
     for message in messages:
         report(message)
     if checkpoint is not None:
         trainer.restore(checkpoint.tensors, checkpoint.data)
         prune_checkpoints(folder.path, checkpoint.index)
-    elif messages or not may_begin:
-        raise CheckpointError(f"{folder.path}: no checkpoint to go on from: begin the run again")
-    with Journal(folder.journal_path, report=report) as journal:
+    with folder.journal(report) as journal:
+        if checkpoint is None and (messages or not may_begin or journal.read()):
+            raise CheckpointError(
+                f"{folder.path}: no checkpoint to go on from: begin the run again in another folder"
+            )
         journal.truncate_after(trainer.updates)
         return journal.read()
 
@@ -212,9 +252,9 @@ def train_to_end(
     board = TensorBoardSink.rebuild(
         folder.tensorboard_path, mirrors.tags, records, step_key=mirrors.step_key, report=report
     )
-    if not records:
-        save(trainer, folder)
-    with Journal(folder.journal_path, report=report) as journal, csv, board:
+    with folder.journal(report) as journal, csv, board:
+        if not records:
+            save(trainer, folder, journal)
 
         def keep(record: Record) -> None:
             journal.append(record)
@@ -222,7 +262,7 @@ def train_to_end(
             board.append(record)
             on_update(record)
             if trainer.updates % trainer.checkpoint_every == 0 or trainer.is_done:
-                save(trainer, folder)
+                save(trainer, folder, journal)
 
         run_updates(trainer, keep)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from standing_orders.errors import CheckpointError
+from standing_orders.runs.files import read_regular
 from standing_orders.runs.plain import decode, encode
 
 FORMAT = 1  # of checkpoints; any change of their layout raises it
@@ -82,10 +83,8 @@ def _read_listed(path: Path, wanted: Any) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    if path.is_symlink():
-        raise CheckpointError(f"{path}: is a link: must be a file of the checkpoint itself")
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except FileNotFoundError as err:
         raise CheckpointError(f"{path}: missing") from err
     except OSError as err:

@@ -5,7 +5,6 @@ from typing import Any
 
 from standing_orders.learn.run import CSV_COLUMNS, TENSORBOARD_TAGS
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.journal import Journal
 from standing_orders.runs.loop import CSV_NAME
 from standing_orders.runs.sinks import CsvSink, TensorBoardSink, write_csv
 from standing_orders.search.records import Base, Record, Result
@@ -117,7 +116,7 @@ class Mirrors:
         """Updates that belong to a record, with the episodes of the whole search."""
         if isinstance(record, Base):
             updates, before, iteration = (
-                Journal(self._store.base_path / "journal.jsonl").read(),
+                self._store.base_records(),
                 0,
                 0,
             )

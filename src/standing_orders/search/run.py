@@ -19,7 +19,6 @@ from standing_orders.learn.run import load_network, start_from
 from standing_orders.learn.trainer import Trainer
 from standing_orders.rules.orders import NUM_ORDERS, Order
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.journal import Journal
 from standing_orders.search import budget
 from standing_orders.search.acquisition import choose
 from standing_orders.search.engines import Engine, LocalEngine
@@ -134,9 +133,8 @@ class _Search:
     def go_on(self) -> SearchState:
         """Do what is left to do."""
         with ExitStack() as stack:
-            self._journal = stack.enter_context(
-                Journal(self._folder.journal_path, report=self._report)
-            )
+            self._journal = stack.enter_context(self._folder.journal(self._report))
+            self._journal.check_head()
             records = tuple(read_record(data) for data in self._journal.read())
             self._state = SearchState(self._config, records)
             mirrors = Mirrors(self._folder, self._store, self._state, self._report)
@@ -153,6 +151,7 @@ class _Search:
 
     def _record(self, record: Record) -> None:
         self._journal.append(record.to_json())
+        self._journal.note_head()
         self._state = self._state.having(record)
         self._mirrors.append(self._state, record)
         self._watch(self._state, None)

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from standing_orders.config import SearchConfig, TrainConfig
+from standing_orders.errors import CheckpointError
 from standing_orders.learn.ppo import use_one_thread
 from standing_orders.learn.run import KIND, reopen, resume, start_from, train
 from standing_orders.learn.trainer import Trainer
 from standing_orders.rules.orders import Order
-from standing_orders.runs.checkpoint import load_latest, save_checkpoint
+from standing_orders.runs.checkpoint import load_latest
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.journal import Journal
-from standing_orders.runs.loop import save
+from standing_orders.runs.loop import save, save_state
 from standing_orders.search.records import Choice, Counters
 from standing_orders.search.visit import OnUpdate, VisitResult, VisitTask
 from standing_orders.seeding import child_seed
@@ -78,8 +78,8 @@ class PolicyStore:
         origin = None if start is None else start_from(trainer, start)
         values = trainer.config.model_dump(mode="json") | {"start": origin}
         folder = RunFolder.create(path, values, KIND)
-        with folder.lock():
-            save(trainer, folder)
+        with folder.lock(), folder.journal(self._report) as journal:
+            save(trainer, folder, journal)
 
     def counters(self, name: str) -> Counters:
         """Updates and episodes that a policy has had so far; zero if there is no such policy."""
@@ -94,6 +94,11 @@ class PolicyStore:
         folder = RunFolder.open(self.path(choice.policy), kind=KIND)
         with folder.lock():
             trainer, _ = reopen(folder, self._report)
+        attempt = choice.visit if self._config.start == "scratch" else 1
+        if trainer.config != order_config(self._config, choice.order, attempt):
+            raise CheckpointError(
+                f"{folder.path}: not the policy of {choice.order} that this search trained"
+            )
         return VisitTask(
             config=trainer.config.model_dump(mode="json"),
             arrays=trainer.to_arrays(),
@@ -108,29 +113,33 @@ class PolicyStore:
     def keeping(self, name: str) -> Iterator[OnUpdate]:
         """What keeps each update of a visit in this process: journal, then checkpoint."""
         folder = RunFolder.open(self.path(name), kind=KIND)
-        with folder.lock(), Journal(folder.journal_path, report=self._report) as journal:
+        with folder.lock(), folder.journal(self._report) as journal:
 
             def keep(trainer: Trainer, record: dict[str, Any]) -> None:
                 journal.append(record)
-                save(trainer, folder)
+                save(trainer, folder, journal)
 
             yield keep
 
     def keep_result(self, name: str, result: VisitResult) -> None:
         """Keep all updates of a visit that ran elsewhere."""
         folder = RunFolder.open(self.path(name), kind=KIND)
-        with folder.lock(), Journal(folder.journal_path, report=self._report) as journal:
+        with folder.lock(), folder.journal(self._report) as journal:
             journal.truncate_after(result.progress["updates"] - len(result.records))
             for record in result.records:
                 journal.append(record)
             updates = result.progress["updates"]
-            save_checkpoint(folder.path, updates, result.arrays, result.progress)
+            save_state(folder, journal, updates, result.arrays, result.progress)
 
     def records(self, name: str, first: int, last: int) -> list[dict[str, Any]]:
         """Records of the updates from number `first` (from 0) up to `last` (exclusive)."""
         folder = RunFolder.open(self.path(name), kind=KIND)
-        with Journal(folder.journal_path, report=self._report) as journal:
+        with folder.journal(self._report) as journal:
             return journal.read()[first:last]
+
+    def base_records(self) -> list[dict[str, Any]]:
+        """Records of the base policy's updates."""
+        return RunFolder.open(self.base_path, kind=KIND).journal(self._report).read()
 
     def export_best(self, name: str) -> Path:
         """Copy a policy to where the best one is, for `evaluate`, `play` or `train --start`."""
