@@ -53,6 +53,7 @@ class Belief:
     Attributes:
         held: (num_envs, 13), probability that red holds the host, the foothold aside.
         privileged: (num_envs, 13), that it holds a privileged session there, the foothold aside.
+        malware: (num_envs, 13), that Analyse would find something there.
         held_types: (num_envs, 32), of each set of held unit types; bit t of the index is type t.
         likelihood: (num_envs,), probability that what was just seen would be seen.
         cut: (num_envs,), share of the belief that was left out in this step.
@@ -101,6 +102,7 @@ class Belief:
         self.num_lost = 0
         self.held = self._picture.held
         self.privileged = self._picture.privileged
+        self.malware = self._picture.malware
         self.held_types = self._picture.held_types
         self.likelihood = self._picture.likelihood
         self.cut = self._picture.cut
@@ -204,6 +206,7 @@ def _make_memory(num_envs: int, cap: int) -> Memory:
 
 def _make_picture(num_envs: int) -> Picture:
     return Picture(
+        np.zeros((num_envs, NUM_HOSTS)),
         np.zeros((num_envs, NUM_HOSTS)),
         np.zeros((num_envs, NUM_HOSTS)),
         np.zeros((num_envs, NUM_TYPE_SETS)),

@@ -51,6 +51,7 @@ class Picture(NamedTuple):
 
     held: NDArray[np.float64]  # (num_envs, 13)
     privileged: NDArray[np.float64]  # (num_envs, 13)
+    malware: NDArray[np.float64]  # (num_envs, 13)
     held_types: NDArray[np.float64]  # (num_envs, 32)
     agent: NDArray[np.float64]  # (num_envs, 3)
     likelihood: NDArray[np.float64]  # (num_envs,)
@@ -131,19 +132,17 @@ def _describe_states(memory: Memory, picture: Picture, i: int) -> None:
         weight = memory.weights[i, j]
         held = memory.words[i, j, 0] & _MASK
         privileged = memory.words[i, j, 0] >> NUM_HOSTS & _MASK
+        malware = memory.words[i, j, 0] >> 3 * NUM_HOSTS & _MASK
         types = 0
         for unit_type in range(NUM_UNIT_TYPES):
             if held & UNIT_TYPE_HOSTS[unit_type]:
                 types |= 1 << unit_type
         picture.held_types[i, types] += weight
         picture.agent[i, memory.words[i, j, 2] >> 2 * NUM_HOSTS & 3] += weight
-        host = 0
-        while held >> host:
-            if held >> host & 1:
-                picture.held[i, host] += weight
-                if privileged >> host & 1:
-                    picture.privileged[i, host] += weight
-            host += 1
+        for host in range(NUM_HOSTS):
+            picture.held[i, host] += weight * (held >> host & 1)
+            picture.privileged[i, host] += weight * (privileged >> host & 1)
+            picture.malware[i, host] += weight * (malware >> host & 1)
 
 
 @jit
@@ -156,6 +155,7 @@ def _describe_table(observation: NDArray[np.uint32], picture: Picture, i: int) -
             picture.held[i, host] = _DOUBT if entry == BELIEF_UNKNOWN else 1.0
         if entry == BELIEF_PRIVILEGED:
             picture.privileged[i, host] = 1.0
+        picture.malware[i, host] = picture.held[i, host]
     for types in range(NUM_TYPE_SETS):
         chance = 1.0
         for unit_type in range(NUM_UNIT_TYPES):
@@ -174,6 +174,7 @@ def _describe(memory: Memory, observation: NDArray[np.uint32], picture: Picture,
     for host in range(NUM_HOSTS):
         picture.held[i, host] = 0.0
         picture.privileged[i, host] = 0.0
+        picture.malware[i, host] = 0.0
     for types in range(NUM_TYPE_SETS):
         picture.held_types[i, types] = 0.0
     for red in range(picture.agent.shape[1]):

@@ -114,23 +114,45 @@ def lawful_fixes(
 
 
 @jit
+def _replacement(
+    mask: NDArray[np.bool_],  # (145,)
+    held: NDArray[np.float64],  # (13,)
+    malware: NDArray[np.float64],  # (13,)
+    observation: NDArray[np.int8],  # (52,)
+    action: int,
+) -> int:
+    """What to do instead of an unlawful fix."""
+    first = action - HOST_OF_ACTION[action]
+    best, most = -1, 0.0
+    for host in range(NUM_HOSTS):
+        if mask[first + host] and held[host] > most:
+            best, most = first + host, held[host]
+    if best >= 0:
+        return best
+    best, most = _ANALYSE_0 + HOST_OF_ACTION[action], 0.0
+    for host in range(NUM_HOSTS):
+        # Where blue's table says Privileged, Analyse shows nothing new.
+        is_known = observation[4 * host + 2] == 1 and observation[4 * host + 3] == 1
+        doubt = malware[host] * (1.0 - malware[host])
+        if not is_known and doubt > most:
+            best, most = _ANALYSE_0 + host, doubt
+    return best
+
+
+@jit
 def _replace(
     mask: NDArray[np.bool_],  # (num_envs, 145)
     held: NDArray[np.float64],  # (num_envs, 13)
+    malware: NDArray[np.float64],  # (num_envs, 13)
+    observations: NDArray[np.int8],  # (num_envs, 52)
     actions: NDArray[np.int64],  # (num_envs,), changed where unlawful
 ) -> int:
     """Put a lawful action in the place of each unlawful fix; their number."""
     count = 0
     for i in range(len(actions)):
-        if mask[i, actions[i]]:
-            continue
-        count += 1
-        first = actions[i] - HOST_OF_ACTION[actions[i]]
-        best, chance = -1, 0.0
-        for host in range(NUM_HOSTS):
-            if mask[i, first + host] and held[i, host] > chance:
-                best, chance = first + host, held[i, host]
-        actions[i] = best if best >= 0 else _ANALYSE_0 + HOST_OF_ACTION[actions[i]]
+        if not mask[i, actions[i]]:
+            actions[i] = _replacement(mask[i], held[i], malware[i], observations[i], actions[i])
+            count += 1
     return count
 
 
@@ -138,7 +160,8 @@ class LawfulPolicy:
     """Any defender, made to keep an order.
 
     A fix that probably breaks the order is replaced by one of the same kind on the host that red
-    most probably holds among those whose fix is lawful, or else by Analyse of the same host.
+    most probably holds among those whose fix is lawful; or else by Analyse, of the host where it
+    is least known what that will show.
 
     Args:
         policy: the defender; it goes on seeing observations only.
@@ -200,5 +223,7 @@ class LawfulPolicy:
         mask = lawful_fixes(self.belief.held_types, self._orders, self._certainty)
         kinds = KIND_OF_ACTION[wanted]
         self.num_fixes += int(((kinds == REMOVE) | (kinds == RESTORE)).sum())
-        self.num_replaced += _replace(mask, self.belief.held, self._actions)
+        self.num_replaced += _replace(
+            mask, self.belief.held, self.belief.malware, observations, self._actions
+        )
         return self._actions
