@@ -259,7 +259,7 @@ class Bench(Command, SimulatorConfig):
         from standing_orders.cli.collect_tables import print_cells, print_claims
         from standing_orders.evaluate.bench_collect import games, measure_cells
         from standing_orders.evaluate.claims import judge_claims
-        from standing_orders.learn.run import use_one_thread
+        from standing_orders.learn.ppo import use_one_thread
 
         use_one_thread()
         options: dict[str, Any] = {
