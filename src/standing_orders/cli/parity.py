@@ -41,7 +41,7 @@ class Parity(Command, SimulatorConfig):
         from standing_orders.cli.tables import print_parity
 
         if not self.paths and self.record is None:
-            raise ConfigError("paths: give recordings, or --record FILE --sim cyborg")
+            raise ConfigError("paths = (): give recordings, or --record FILE --sim cyborg")
         new = [self._record(self.record)] if self.record is not None else []
         reports = []
         for path in [*find_recordings(list(self.paths)), *new]:

@@ -61,10 +61,11 @@ def print_parity(report: ParityReport) -> None:
 def print_score_card(card: ScoreCard) -> None:
     """Returns for each red agent and horizon, and their sums."""
     game = card.game
+    where = "" if card.simulator == "own" else f"simulator {card.simulator}, "
     table = Table(
-        title=f"{card.policy}: rules {game.rules}, observation {game.observation}, head start "
-        f"{game.head_start}, red tempo {game.red_tempo}, n = {card.num_episodes} episodes for each "
-        f"red agent, seed {card.seed}, version {card.version}",
+        title=f"{card.policy}: {where}rules {game.rules}, observation {game.observation}, "
+        f"head start {game.head_start}, red tempo {game.red_tempo}, n = {card.num_episodes} "
+        f"episodes for each red agent, seed {card.seed}, version {card.version}",
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
