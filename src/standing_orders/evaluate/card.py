@@ -79,6 +79,7 @@ class ScoreCard:
     version: str
     scores: tuple[Score, ...]
     obedience: dict[str, list[Obedience]] = field(default_factory=dict)  # by red agent
+    simulator: str = "own"  # or "cyborg"; with the red agent, if it is none of the known ones
 
     def score(self, red: str, horizon: int | None) -> Score:
         """Look one score up."""
@@ -115,6 +116,7 @@ class ScoreCard:
             "episodes": self.num_episodes,
             "seed": self.seed,
             "version": self.version,
+            "simulator": self.simulator,
             "scores": [{"n": self.num_episodes, **score.to_json()} for score in self.scores],
         }
         if self.obedience:
@@ -173,7 +175,10 @@ def evaluate(
     if len(reds) > 1:
         scores += [_total(scores, horizon) for horizon in (*HORIZONS, None)]
     obedience = _obedience(policy, game, reds, num_episodes=order_episodes, seed=seed)
-    return ScoreCard(policy.name, game, num_episodes, seed, VERSION, tuple(scores), obedience)
+    simulator = "own" if elsewhere is None else elsewhere.simulator
+    return ScoreCard(
+        policy.name, game, num_episodes, seed, VERSION, tuple(scores), obedience, simulator
+    )
 
 
 def _obedience(

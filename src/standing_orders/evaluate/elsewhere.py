@@ -24,6 +24,14 @@ class Elsewhere:
     collector: Collector
     actor: Actor
 
+    @property
+    def simulator(self) -> str:
+        """What a score must say of where it comes from."""
+        spec = self.collector.spec
+        name = "own" if spec.cyborg is None else "cyborg"
+        red = spec.red_agent if spec.cyborg is None else spec.cyborg.red
+        return name if red is None else f"{name}, red agent {red}"
+
 
 @dataclass(frozen=True)
 class Sample:

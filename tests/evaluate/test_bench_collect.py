@@ -1,0 +1,59 @@
+"""Measuring collectors: it ends in time, and the figures are about what was played."""
+
+from typing import Any
+
+import pytest
+
+from standing_orders.collect.games import GameSpec
+from standing_orders.config import GameConfig, SimulatorConfig
+from standing_orders.errors import ConfigError
+from standing_orders.evaluate.bench_collect import Cell, games, measure_cells
+from standing_orders.evaluate.claims import judge_claims
+
+SPEC = GameSpec(GameConfig(), horizon=5)
+
+
+def test_every_cell_says_how_fast_and_where_the_time_went() -> None:
+    options: dict[str, Any] = {"collectors": ("batch", "lockstep"), "workers": (2,)}
+    alone, parallel = measure_cells(SPEC, seconds=0.1, **options)
+    assert (alone.collector, parallel.collector, parallel.workers) == ("batch", "lockstep", 2)
+    for cell in (alone, parallel):
+        shares = (cell.environment, cell.inference, cell.waiting, cell.transport)
+        assert sum(shares) == pytest.approx(1)
+        assert min(shares) >= 0
+        assert cell.rate is not None
+        assert cell.rate > 0
+    assert alone.transport == 0 < parallel.transport
+
+
+def test_a_cell_that_takes_too_long_is_given_up() -> None:
+    (cell,) = measure_cells(SPEC, collectors=("batch",), seconds=60, limit=0.3)
+    assert cell.rate is None
+    assert "not done in" in cell.note
+
+
+def test_a_cyborg_that_was_asked_for_must_be_there() -> None:
+    with pytest.raises(ConfigError, match="no CybORG in this folder"):
+        games(SimulatorConfig(cyborg_path="/nowhere"))
+
+
+def cell(name: str, workers: int, rate: float, **shares: float) -> Cell:
+    return Cell("cyborg", name, workers, episodes=int(rate * 10), seconds=10, **shares)  # type: ignore[arg-type]
+
+
+def test_claims_stand_beside_what_was_measured() -> None:
+    cells = [
+        cell("sequential", 1, 4, memory_mb=300.0),
+        cell("bare", 2, 8),
+        cell("lockstep", 2, 5, waiting=0.25, transport=0.01),
+        cell("episodes", 2, 7, memory_mb=400.0),
+        cell("ray", 2, 3.5),
+        Cell("own", "sequential", 1, episodes=1_000, seconds=1),
+        Cell("cyborg", "episodes", 100, note="would take 30 GB"),
+    ]
+    claims = {claim.what: claim.measured for claim in judge_claims(cells, 2)}
+    assert claims["whole episodes on many processes beat one environment"].startswith("1.8 times")
+    assert claims["waiting at the barrier of a lock step"] == "25% of 2 workers"
+    assert claims["a process pool beats Ray"] == "2.00 times with 2"
+    assert claims["the same memory as one process"] == "300 MB alone, 400 MB with 2"
+    assert claims["network, true state and compliance against bare loops"] == "88% with 2"
