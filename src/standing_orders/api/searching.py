@@ -12,6 +12,7 @@ from standing_orders.tables import Table, to_text
 
 if TYPE_CHECKING:  # torch and Numba take seconds
     from standing_orders.rules.orders import Order
+    from standing_orders.search.answer import Answer
     from standing_orders.search.state import SearchState, Standing
 
 
@@ -41,11 +42,18 @@ class SearchResult:
     def ties(self) -> "list[Order]":
         """Orders that passed the gate and cannot be told apart from the best one.
 
-        By the surrogate's joint belief, the 95 % interval of the difference holds zero.
+        By the surrogate's joint belief, none is worse with a probability of 95 %.
         """
         from standing_orders.search.tables import find_ties
 
         return find_ties(self.state)
+
+    @cached_property
+    def answer(self) -> "Answer | None":
+        """What may be said of all 120 orders; None before any has passed the gate."""
+        from standing_orders.search.tables import answer_of
+
+        return answer_of(self.state)
 
     def tables(self) -> list[Table]:
         """The leaderboard and what came of the search."""
@@ -60,6 +68,7 @@ class SearchResult:
             "path": str(self.path),
             "best": None if self.best is None else str(self.best),
             "ties": [str(order) for order in self.ties],
+            "answer": None if self.answer is None else self.answer.to_json(),
             "episodes": self.state.used,
             "final": None if final is None else final.to_json(),
             "leaderboard": [row.to_json() for row in self.leaderboard],

@@ -52,6 +52,7 @@ class Search(WithPreset, Reporting, SearchConfig):
     def run(self) -> int:
         """Run the command."""
         from standing_orders.api.searching import resume_search, search
+        from standing_orders.cli.report import leave_report
         from standing_orders.cli.search_view import watch_search
 
         folder = self.run_folder or Path("runs") / f"search-{self.red}-{self.seed}"
@@ -71,4 +72,5 @@ class Search(WithPreset, Reporting, SearchConfig):
                     report=tell,
                 )
         self.report(result)
+        leave_report(folder)
         return 0

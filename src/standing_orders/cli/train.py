@@ -39,6 +39,7 @@ class Train(WithPreset, Reporting, TrainConfig):
     def run(self) -> int:
         """Run the command."""
         from standing_orders.api.training import resume, train
+        from standing_orders.cli.report import leave_report
         from standing_orders.cli.training_view import watch_training
 
         config = self.part(TrainConfig)
@@ -50,4 +51,5 @@ class Train(WithPreset, Reporting, TrainConfig):
             else:
                 run = train(config, folder, start=self.start, on_update=on_update, report=tell)
         self.report(run)
+        leave_report(folder)
         return 0

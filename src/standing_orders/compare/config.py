@@ -23,7 +23,8 @@ class CompareConfig(GameConfig):
         description="Who is compared: scripted defenders (sleep, random, useful-random, "
         "react_restore, react_remove, heuristic), greedy@ORDER, oracle@ORDER (sees the true "
         "state), presets to train (fast, unconstrained, ...; @ORDER tells one), sac, "
-        "lagrangian@ORDER, or run folders (@ORDER tells one).",
+        "lagrangian@ORDER, run folders (@ORDER tells one), or lawful: before any of these "
+        "(lawful:heuristic@ORDER), which masks fixes that probably break the order.",
     )
     reds: tuple[RedAgent, ...] = Field(
         ("b_line", "meander"), min_length=1, description="Red agents, each a task."

@@ -4,16 +4,27 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from standing_orders.cage2.defenders import NAMES, ScriptedDefender
 from standing_orders.cage2.policy import Policy
 from standing_orders.compare.config import CompareConfig
 from standing_orders.compare.greedy import GreedyDefender, OracleDefender
-from standing_orders.config import ANY_ORDER, NO_ORDER, RedAgent, TrainConfig, read_toml
+from standing_orders.config import (
+    ANY_ORDER,
+    NO_ORDER,
+    GameConfig,
+    RedAgent,
+    SimConfig,
+    TrainConfig,
+    read_toml,
+)
 from standing_orders.errors import ConfigError
+from standing_orders.rules.lawful import LawfulPolicy
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import child_seed
 
+LAWFUL = "lawful:"
 PRESETS = Path(__file__).parent.parent / "presets"
 
 
@@ -30,6 +41,19 @@ class Task:
     def seed(self) -> int:
         """Of the run's training."""
         return child_seed(self.config.seed, "compare", "train", self.run)
+
+    @property
+    def game(self) -> SimConfig:
+        """What is played."""
+        return SimConfig(
+            **self.config.model_dump(include=set(GameConfig.model_fields)), red=self.red
+        )
+
+    def training_values(self, config: TrainConfig) -> dict[str, Any]:
+        """Values of a training config with this task's game, seed and budget."""
+        values = config.model_dump() | self.game.model_dump(exclude={"horizon"})
+        budget = {"episodes": self.config.train_episodes, "stop_at_gate": False}
+        return values | budget | {"seed": self.seed}
 
 
 @dataclass(frozen=True)
@@ -69,15 +93,16 @@ def find_contestant(text: str) -> Contestant:
             raise ConfigError(f"contestant {text!r}: name an order, such as {what}@critical_first")
         make = _GREEDY[what]
         return Contestant(text, order, lambda _: Ready(make(order)))
+    if what in _LEARNERS:
+        return _LEARNERS[what](text, order)
+    if what.startswith(LAWFUL):
+        return _lawful(text, what.removeprefix(LAWFUL), order)
     if (Path(what) / "run.json").is_file():
         return _of_folder(text, Path(what), order)
     if (PRESETS / f"{what}.toml").is_file() and "/" not in what:
         return _of_preset(text, what, order)
-    known = [*NAMES, *_GREEDY, *sorted(path.stem for path in PRESETS.glob("*.toml"))]
+    known = [*NAMES, *_GREEDY, *_LEARNERS, *sorted(path.stem for path in PRESETS.glob("*.toml"))]
     raise ConfigError(f"contestant {text!r}: must be a run folder or one of {', '.join(known)}")
-
-
-_GREEDY: dict[str, Callable[[Order], Policy]] = {"greedy": GreedyDefender, "oracle": OracleDefender}
 
 
 def _of_folder(text: str, path: Path, order: Order | None) -> Contestant:
@@ -105,6 +130,60 @@ def _of_preset(text: str, name: str, order: Order | None) -> Contestant:
     return Contestant(text, order, prepare)
 
 
+def _lawful(text: str, what: str, order: Order | None) -> Contestant:
+    """Another contestant, whose fixes are masked while they probably break the order."""
+    if order is None:
+        raise ConfigError(f"contestant {text!r}: name an order, such as {text}@critical_first")
+    inner = find_contestant(what)
+
+    def prepare(task: Task) -> Ready:
+        ready = inner.prepare(task)
+        policy = LawfulPolicy(ready.policy, order.index, task.game)
+        return Ready(policy, ready.episodes, ready.seconds)
+
+    return Contestant(text, order, prepare)
+
+
+def _sac(text: str, order: Order | None) -> Contestant:
+    def prepare(task: Task) -> Ready:
+        from standing_orders.compare.sac import Sac  # noqa: PLC0415
+        from standing_orders.learn.policy import LearnedDefender  # noqa: PLC0415
+
+        began = time.perf_counter()
+        learner = Sac(task.game, seed=task.seed)
+        episodes = learner.train(task.config.train_episodes)
+        policy = LearnedDefender(learner.network, name="sac")
+        return Ready(policy, episodes, time.perf_counter() - began)
+
+    return Contestant(text, order, prepare)
+
+
+def _lagrangian(text: str, order: Order | None) -> Contestant:
+    if order is None:
+        raise ConfigError(f"contestant {text!r}: name an order, such as {text}@critical_first")
+
+    def prepare(task: Task) -> Ready:
+        from standing_orders.compare.lagrangian import LagrangianTrainer  # noqa: PLC0415
+        from standing_orders.learn.policy import LearnedDefender  # noqa: PLC0415
+
+        began = time.perf_counter()
+        values = task.training_values(TrainConfig(ppo={"focus": True, "memory": True}))
+        trainer = LagrangianTrainer(TrainConfig(**(values | {"order": str(order)})))
+        while not trainer.is_done:
+            trainer.step()
+        policy = LearnedDefender(trainer.network, name=text, orders=[order.index])
+        return Ready(policy, trainer.progress.episodes, time.perf_counter() - began)
+
+    return Contestant(text, order, prepare)
+
+
+_GREEDY: dict[str, Callable[[Order], Policy]] = {"greedy": GreedyDefender, "oracle": OracleDefender}
+_LEARNERS: dict[str, Callable[[str, Order | None], Contestant]] = {
+    "sac": _sac,
+    "lagrangian": _lagrangian,
+}
+
+
 def train_in_folder(
     task: Task, name: str, config: TrainConfig, changes: dict[str, object], order: Order | None
 ) -> Ready:
@@ -120,9 +199,7 @@ def train_in_folder(
     from standing_orders.evaluate.find import find_policy  # noqa: PLC0415
     from standing_orders.learn.run import resume, train  # noqa: PLC0415
 
-    game = task.config.model_dump(include={"rules", "observation", "head_start", "red_tempo"})
-    values = config.model_dump() | game | {"red": task.red, "seed": task.seed}
-    values |= {"episodes": task.config.train_episodes, "stop_at_gate": False} | changes
+    values = task.training_values(config) | changes
     path = task.folder / f"{name.replace('>', '-')}-{task.red}-{task.run}"
     began = time.perf_counter()
     if (path / "run.json").is_file():

@@ -14,7 +14,7 @@ from standing_orders.cage2.policy import Policy
 from standing_orders.compare.config import CompareConfig
 from standing_orders.compare.contestants import Contestant, Task, find_contestant
 from standing_orders.compare.greedy import OracleDefender
-from standing_orders.config import GameConfig, RedAgent, SimConfig
+from standing_orders.config import RedAgent, SimConfig
 from standing_orders.errors import StandingOrdersError
 from standing_orders.evaluate.measure import MakeBatch, play
 from standing_orders.rules.compliance import count_episodes
@@ -110,8 +110,7 @@ def _play(
     policy: Policy, config: CompareConfig, red: RedAgent, run: int, order: Order
 ) -> dict[str, Any]:
     """Return and compliance on fresh episodes; the same attacks for every contestant."""
-    game = config.model_dump(include=set(GameConfig.model_fields))
-    make_batch: MakeBatch = partial(_make_batch, SimConfig(**game, red=red))
+    make_batch: MakeBatch = partial(_make_batch, Task(config, red, run, Path()).game)
     if isinstance(policy, OracleDefender):
         make_batch = policy.watching(make_batch)
     seeds, policy_seeds = (

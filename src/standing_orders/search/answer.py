@@ -37,6 +37,10 @@ class Precedence:
     error: float  # standard deviation of the posterior
     matters: bool  # whether it differs from zero at the answer's level, all ten taken together
 
+    def describe(self) -> str:
+        """It in words, such as `op_server before user: +18.2 ± 0.9`."""
+        return f"{self.first} before {self.second}: {self.worth:+.1f} ± {self.error:.1f}"
+
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {
@@ -60,7 +64,12 @@ class Answer:
     @property
     def matters(self) -> bool:
         """Whether any precedence makes a measurable difference."""
-        return any(one.matters for one in self.precedences)
+        return bool(self.important)
+
+    @property
+    def important(self) -> tuple[Precedence, ...]:
+        """The precedences that matter, most important first."""
+        return tuple(one for one in self.precedences if one.matters)
 
     def sentence(self) -> str:
         """The answer in words."""

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from standing_orders.rules.orders import Order
+from standing_orders.search.answer import Answer, answer, ties_of
 from standing_orders.search.mirrors import LEADERBOARD
 from standing_orders.search.state import SearchState, Standing
-from standing_orders.stats import NORMAL_95, normal_interval
+from standing_orders.stats import normal_interval
 from standing_orders.tables import Cell, Column, Table
 
 _SHOWN = 10
@@ -82,18 +83,18 @@ def belief_table(state: SearchState, count: int) -> Table:
 
 
 def find_ties(state: SearchState) -> list[Order]:
-    """Orders that passed the gate and cannot be told apart from the best one.
-
-    By the surrogate's joint belief: the 95 % interval of the difference holds zero.
-    """
+    """Orders that passed the gate and cannot be told apart from the best one; see `answer`."""
     passed = [one.order for one in state.ranking() if one.has_passed]
     if not passed:
         return []
-    best, belief = passed[0].index, state.belief
-    variance = np.diag(belief.covariance)
-    spread = np.sqrt(np.maximum(variance + variance[best] - 2 * belief.covariance[best], 0.0))
-    is_tied = belief.mean[best] - belief.mean <= NORMAL_95 * spread
-    return [order for order in passed[1:] if is_tied[order.index]]
+    tied = set(ties_of(state.belief, passed[0].index))
+    return [order for order in passed[1:] if order.index in tied]
+
+
+def answer_of(state: SearchState) -> Answer | None:
+    """What the search may say of all orders; None before any has passed the gate."""
+    passed = [one.order for one in state.ranking() if one.has_passed]
+    return answer(state.belief, best=passed[0].index) if passed else None
 
 
 def result_table(state: SearchState, path: Path) -> Table:
@@ -108,9 +109,9 @@ def _outcome(state: SearchState, path: Path) -> list[str]:
         return []
     failed = "" if final.has_passed else " (it failed the gate)"
     lines = [f"\nbest order: {final.order}{failed}"]
-    ties = find_ties(state)
-    if ties:
-        lines.append(f"not to be told apart from it: {len(ties)} of the orders that passed")
+    said = answer_of(state)
+    if said is not None:
+        lines += [said.sentence(), *(f"  {one.describe()}" for one in said.important)]
     measured = final.measured
     if measured is not None:
         interval = ""

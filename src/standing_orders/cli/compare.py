@@ -1,0 +1,88 @@
+"""`standing-orders compare`: defenders, the published grid, or ways to search, side by side."""
+
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import tyro
+from pydantic import Field
+
+from standing_orders.cli.command import Reporting, resumable, tell
+from standing_orders.compare.config import CANONICAL, CompareConfig
+from standing_orders.config import SimConfig
+
+
+class Compare(Reporting, CompareConfig):
+    """Measure defenders on the same attacks with the same budget, into a folder that can go on.
+
+    Scores are normalised: 0 is a defender that sleeps, 1 one that loses nothing. With --published
+    the published settings are trained again and stand beside their claims; with --search ways to
+    search are tried on orders whose true value is known.
+    """
+
+    EXAMPLES: ClassVar[tuple[str, ...]] = (
+        "compare",
+        "compare --contestants heuristic fast@critical_first runs/one --seeds 5",
+        "compare --published --train-episodes 3000",
+        "compare --search --head-start 20",
+    )
+    BASIC: ClassVar[tuple[str, ...]] = (
+        "contestants", "reds", "seeds", "episodes", "train_episodes", "judged_by", "seed",
+        "run_folder", "published", "search", "head_start", "json_output", "out",
+    )  # fmt: skip
+
+    run_folder: Annotated[Path | None, tyro.conf.arg(name="run")] = Field(
+        None,
+        description="Run folder; runs/compare-SEED if left out. One that is there goes on.",
+    )
+    published: bool = Field(
+        False, description="Train the published grid again, for six orders, beside its claims."
+    )
+    search: bool = Field(
+        False, description="Compare ways to search instead, on the restore oracle's values."
+    )
+
+    def run(self) -> int:
+        """Run the command."""
+        if self.search:
+            return self._search()
+        if self.published:
+            return self._published()
+        from standing_orders.cli.report import leave_report
+        from standing_orders.compare.run import compare
+        from standing_orders.compare.tables import ComparisonResult
+
+        folder = self.run_folder or Path("runs") / f"compare-{self.seed}"
+        with resumable("compare", folder):
+            records = compare(self.part(CompareConfig), folder, report=tell)
+        self.report(ComparisonResult.of(records, seed=self.seed))
+        leave_report(folder)
+        return 0
+
+    def _search(self) -> int:
+        from standing_orders.compare.tables import StrategyResult
+        from standing_orders.compare.trials import compare_strategies
+
+        game = self.model_dump(include={"rules", "observation", "head_start", "red_tempo"})
+        rows = {
+            red: compare_strategies(
+                SimConfig(**game, red=red), num_seeds=self.seeds, num_episodes=self.episodes,
+                seed=self.seed, report=tell,
+            )
+            for red in self.reds
+        }  # fmt: skip
+        self.report(StrategyResult(rows))
+        return 0
+
+    def _published(self) -> int:
+        from standing_orders.compare.published import published
+        from standing_orders.compare.tables import PublishedResult
+        from standing_orders.rules.orders import Order
+
+        folder = self.run_folder or Path("runs") / f"published-{self.seed}"
+        orders = [Order.parse(name) for name in CANONICAL]
+        with resumable("compare --published", folder):
+            records: list[dict[str, Any]] = published(
+                folder, orders, episodes=self.train_episodes, seed=self.seed, report=tell
+            )
+        self.report(PublishedResult(records))
+        return 0

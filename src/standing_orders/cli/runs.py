@@ -1,0 +1,174 @@
+"""`standing-orders runs`: list, show and diff run folders."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import tyro
+from pydantic import Field
+
+from standing_orders.cli.command import Reporting
+from standing_orders.errors import ConfigError
+from standing_orders.tables import Cell, Column, Table
+
+SortKey = Literal["path", "kind", "state", "bytes", "done"]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Tables for people, plain data for programs."""
+
+    shown: tuple[Table, ...]
+    data: Any
+
+    def tables(self) -> Sequence[Table]:
+        """For people; the first is the main one."""
+        return self.shown
+
+    def to_json(self) -> Any:
+        """For programs."""
+        return self.data
+
+
+class Runs(Reporting):
+    """List run folders: what each is, how far it is, and whether it can go on.
+
+    Exit code 1 if one is damaged.
+    """
+
+    EXAMPLES: ClassVar[tuple[str, ...]] = (
+        "runs",
+        "runs experiments --kind search --sort bytes",
+        "runs --state damaged --json",
+        "runs show runs/one",
+        "runs diff runs/one runs/two",
+    )
+
+    folders: tyro.conf.Positional[tuple[Path, ...]] = Field(
+        (Path("runs"),), description="Where to look."
+    )
+    kind: Literal["train", "search", "detect", "compare"] | None = Field(
+        None, description="Only runs of this kind."
+    )
+    state: Literal["finished", "running", "resumable", "damaged"] | None = Field(
+        None, description="Only runs in this state."
+    )
+    sort: SortKey = Field("path", description="What to sort by; sizes and counts largest first.")
+    deep: bool = Field(False, description="Runs inside runs too, such as a search's policies.")
+
+    def run(self) -> int:
+        """Run the command."""
+        from standing_orders.runs.listing import DAMAGED, find_runs, look_at
+
+        for folder in self.folders:
+            if not folder.is_dir():
+                raise ConfigError(f"{folder}: no such folder")
+        infos = [look_at(path) for path in find_runs(self.folders, is_deep=self.deep)]
+        infos = [info for info in infos if self.kind in (None, info.kind)]
+        infos = [info for info in infos if self.state in (None, info.state)]
+        is_number = self.sort in ("bytes", "done")
+        infos.sort(key=lambda info: getattr(info, self.sort) or 0 if is_number
+                   else getattr(info, self.sort), reverse=is_number)  # fmt: skip
+        self.report(_Found((_list_table(infos),), [info.to_json() for info in infos]))
+        return 1 if any(info.state == DAMAGED for info in infos) else 0
+
+
+def _list_table(infos: Sequence[Any]) -> Table:
+    from standing_orders.report.page import clean
+
+    columns = (
+        Column("run", is_text=True), Column("kind", is_text=True), Column("state", is_text=True),
+        Column("done", ","), Column("MB", ".1f"), Column("red", is_text=True, drop=2),
+        Column("order", is_text=True, drop=1), Column("seed", drop=3),
+    )  # fmt: skip
+    rows = tuple(
+        (clean(info.path), clean(info.kind), info.state, info.done, info.bytes / 1e6,
+         clean(info.red), clean(info.order), info.seed)
+        for info in infos
+    )  # fmt: skip
+    problems = tuple(f"{clean(i.path)}: {clean(i.problem)}" for i in infos if i.problem)
+    return Table(f"{len(infos)} runs; done: episodes or events", columns, rows, notes=problems)
+
+
+class ShowRun(Reporting):
+    """Show one run folder: what it is, its settings beside the nearest preset, how to repeat it."""
+
+    EXAMPLES: ClassVar[tuple[str, ...]] = ("runs show runs/one",)
+
+    run_folder: tyro.conf.Positional[Path] = Field(description="Run folder.")
+
+    def run(self) -> int:
+        """Run the command."""
+        from standing_orders.report.page import clean
+        from standing_orders.report.reading import (
+            flatten,
+            read_run,
+            repeat_command,
+            setting_text,
+            settings_of,
+        )
+        from standing_orders.runs.listing import look_at
+
+        info, run = look_at(self.run_folder), read_run(self.run_folder)
+        settings = settings_of(run)
+        base = settings.preset or "defaults"
+        data = info.to_json() | {
+            "config": run.config,
+            "versions": run.versions,
+            "nearest_preset": settings.preset,
+            "changed": {name: own for name, (own, _) in settings.changed.items()},
+            "repeat": repeat_command(run, settings),
+        }
+        facts = _two_columns(
+            f"{clean(str(self.run_folder))}", "what", "value",
+            [(name, clean(setting_text(value))) for name, value in info.to_json().items()],
+            notes=(clean(data["repeat"]),),
+        )  # fmt: skip
+        rows = [
+            (name, clean(setting_text(value)), clean(setting_text(settings.changed[name][1])))
+            if name in settings.changed
+            else (name, clean(setting_text(value)), "")
+            for name, value in flatten(run.config).items()
+        ]
+        columns = (Column("setting", is_text=True), Column("this run", is_text=True),
+                   Column(f"{base}, where it differs", is_text=True))  # fmt: skip
+        self.report(_Found((facts, Table("settings", columns, tuple(rows))), data))
+        return 0
+
+
+class DiffRuns(Reporting):
+    """Show in which settings and versions two run folders differ. Exit code 1 if they do."""
+
+    EXAMPLES: ClassVar[tuple[str, ...]] = ("runs diff runs/one runs/two",)
+
+    first: tyro.conf.Positional[Path] = Field(description="Run folder.")
+    second: tyro.conf.Positional[Path] = Field(description="Another one.")
+
+    def run(self) -> int:
+        """Run the command."""
+        from standing_orders.report.page import clean
+        from standing_orders.report.reading import flatten, read_run, setting_text
+
+        runs = [read_run(path) for path in (self.first, self.second)]
+        sides = [
+            flatten({"kind": run.kind, **run.config, "versions": run.versions}) for run in runs
+        ]
+        names = [n for n in dict.fromkeys([*sides[0], *sides[1]]) if
+                 sides[0].get(n) != sides[1].get(n)]  # fmt: skip
+        rows: list[tuple[Cell, ...]] = [
+            (name, *(clean(setting_text(side.get(name))) for side in sides)) for name in names
+        ]
+        heads = ["setting", *(clean(str(path)) for path in (self.first, self.second))]
+        columns = tuple(Column(head, is_text=True) for head in heads)
+        data = {name: [side.get(name) for side in sides] for name in names}
+        title = f"{len(names)} differences" if names else "no difference"
+        self.report(_Found((Table(title, columns, tuple(rows)),), data))
+        return 1 if names else 0
+
+
+def _two_columns(
+    title: str, left: str, right: str, rows: Sequence[tuple[str, str]], notes: tuple[str, ...]
+) -> Table:
+    columns = (Column(left, is_text=True), Column(right, is_text=True))
+    return Table(title, columns, tuple(rows), notes=notes)
