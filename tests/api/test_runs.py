@@ -120,7 +120,7 @@ def test_a_team_is_trained_and_assessed(tmp_path: Path) -> None:
 
 
 def test_what_is_no_policy_or_run_is_refused(tmp_path: Path, trained: Run) -> None:
-    with pytest.raises(ConfigError, match=r"'nobody': must be one of sleep.*or a run folder"):
+    with pytest.raises(ConfigError, match=r"'nobody': must be one of sleep.*a run folder"):
         load_policy("nobody")
     with pytest.raises(CheckpointError, match="not a run"):
         load_run(tmp_path)
