@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Model = TypeVar("Model", bound="Config")
 FORMAT = 1  # of run folders
 _MARK, _CONFIG, _VERSIONS = "run.json", "config.json", "versions.json"
+_EXTENSION = "extension.json"
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,10 @@ class RunFolder:
         found = str(mark.get("kind"))
         if kind not in (None, found):
             raise CheckpointError(f"{path}: a run of kind {found!r}: must be {kind!r}")
-        return cls(path, found, _read_object(path / _CONFIG))
+        config = _read_object(path / _CONFIG)
+        if (path / _EXTENSION).exists():
+            config |= _read_object(path / _EXTENSION)
+        return cls(path, found, config)
 
     def parse_config(self, model: type[Model], *, without: str) -> Model:
         """The config as the model that it was made from.
@@ -108,6 +112,25 @@ class RunFolder:
             raise CheckpointError(
                 f"{self.path / _CONFIG}: not a config of this version: {err}"
             ) from err
+
+    @property
+    def is_extended(self) -> bool:
+        """Whether the run has been given a larger budget than it began with."""
+        return (self.path / _EXTENSION).exists()
+
+    def extend(self, **values: Any) -> "RunFolder":
+        """Give the run a larger budget; the config that it began with stays as it is.
+
+        Args:
+            values: that take the place of those of the config.
+
+        Raises:
+            CheckpointError: the folder cannot be written.
+        """
+        content = encode(values, _EXTENSION, indent=2) + b"\n"
+        with writing(self.path):
+            write_atomically(self.path / _EXTENSION, content)
+        return RunFolder.open(self.path, kind=self.kind)
 
     def lock(self) -> RunLock:
         """Give the lock that whoever writes into the folder must hold."""

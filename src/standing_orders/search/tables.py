@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from standing_orders.rules.orders import Order
+from standing_orders.search.answer import answer
 from standing_orders.search.mirrors import LEADERBOARD
 from standing_orders.search.state import SearchState, Standing
-from standing_orders.stats import NORMAL_95, normal_interval
+from standing_orders.stats import normal_interval
 from standing_orders.tables import Cell, Column, Table
 
 _SHOWN = 10
@@ -53,7 +54,7 @@ def _row(row: Standing) -> tuple[Cell, ...]:
         figures = (strict.value, strict.low, strict.high, measured.contested.value)
     return (
         row.rank if passed else result.gate.verdict,
-        str(result.order),
+        result.order.typed,
         measured.mean_return if measured else None,
         measured.std_error if measured else None,
         row.mean if passed else None,
@@ -70,7 +71,7 @@ def belief_table(state: SearchState, count: int) -> Table:
     belief = state.belief
     rows = tuple(
         (
-            str(Order(order)),
+            Order(order).typed,
             float(belief.mean[order]),
             float(belief.std[order]),
             float(state.pass_chance[order]),
@@ -79,21 +80,6 @@ def belief_table(state: SearchState, count: int) -> Table:
         for order in np.argsort(-belief.mean, kind="stable")[:count].tolist()
     )
     return Table("what the surrogate believes", _BELIEF_COLUMNS, rows)
-
-
-def find_ties(state: SearchState) -> list[Order]:
-    """Orders that passed the gate and cannot be told apart from the best one.
-
-    By the surrogate's joint belief: the 95 % interval of the difference holds zero.
-    """
-    passed = [one.order for one in state.ranking() if one.has_passed]
-    if not passed:
-        return []
-    best, belief = passed[0].index, state.belief
-    variance = np.diag(belief.covariance)
-    spread = np.sqrt(np.maximum(variance + variance[best] - 2 * belief.covariance[best], 0.0))
-    is_tied = belief.mean[best] - belief.mean <= NORMAL_95 * spread
-    return [order for order in passed[1:] if is_tied[order.index]]
 
 
 def result_table(state: SearchState, path: Path) -> Table:
@@ -107,10 +93,9 @@ def _outcome(state: SearchState, path: Path) -> list[str]:
     if final is None:
         return []
     failed = "" if final.has_passed else " (it failed the gate)"
-    lines = [f"\nbest order: {final.order}{failed}"]
-    ties = find_ties(state)
-    if ties:
-        lines.append(f"not to be told apart from it: {len(ties)} of the orders that passed")
+    lines = [f"\nbest order: {final.order.typed}{failed}"]
+    if final.has_passed:
+        lines.append(answer(state.belief, best=final.order.index).sentence())
     measured = final.measured
     if measured is not None:
         interval = ""
