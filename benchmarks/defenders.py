@@ -9,7 +9,8 @@ from pathlib import Path
 import tyro
 
 import results
-from standing_orders.cage2.defenders import NAMES, ScriptedDefender
+from standing_orders.cage2.defenders import ScriptedDefender
+from standing_orders.cage2.policy import NAMES
 from standing_orders.config import GameConfig
 from standing_orders.evaluate.card import evaluate
 

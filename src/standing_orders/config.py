@@ -296,9 +296,9 @@ class TrainConfig(LearnerConfig):
     order: str = Field(
         "any",
         description="What the defender must follow: an order such as "
-        "op_server>enterprise>defender>op_host>user, a named one (critical_first, "
-        "enterprise_focus, user_priority, operational_focus, balanced, least_critical_first) or "
-        "its number; "
+        "op_server,enterprise,defender,op_host,user (also os,e,d,oh,u), a named one "
+        "(critical_first, enterprise_focus, user_priority, operational_focus, balanced, "
+        "least_critical_first) or its number; "
         "'any': one policy for all orders, told a random one each episode; 'none': no order.",
     )
     episodes: int = Field(20_000, ge=1, strict=True, description="Budget of training episodes.")

@@ -60,7 +60,7 @@ def test_a_search_says_what_is_best(searched: SearchResult) -> None:
     assert searched.best == searched.leaderboard[0].result.order
     assert "orders visited" in str(searched)
     assert "150 of 150" in str(searched)
-    assert set(searched.ties) <= {row.result.order for row in searched.leaderboard[1:]}
+    assert searched.best not in searched.ties
     assert json.loads(json.dumps(searched.to_json()))["best"] == str(searched.best)
 
 
@@ -120,7 +120,7 @@ def test_a_team_is_trained_and_assessed(tmp_path: Path) -> None:
 
 
 def test_what_is_no_policy_or_run_is_refused(tmp_path: Path, trained: Run) -> None:
-    with pytest.raises(ConfigError, match=r"'nobody': must be one of sleep.*or a run folder"):
+    with pytest.raises(ConfigError, match=r"'nobody': must be one of sleep.*a run folder"):
         load_policy("nobody")
     with pytest.raises(CheckpointError, match="not a run"):
         load_run(tmp_path)

@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from standing_orders.cage2.own import is_own
 from standing_orders.config import SimConfig
 from standing_orders.errors import ConfigError
 from standing_orders.evaluate.card import play_returns
-from standing_orders.evaluate.find import find_policy
+from standing_orders.evaluate.find import find_policy, is_own
 
 SOURCE = '''
 import numpy as np

@@ -23,7 +23,7 @@ def test_evaluate_prints_json_with_all_that_repeats_it(capsys: pytest.CaptureFix
     card = json.loads(first)
     assert {key: card[key] for key in card if key != "scores"} == {
         "policy": "random", "rules": "leaderboard-2022", "observation": "stock", "head_start": 0,
-        "red_tempo": 1, "episodes": 30, "seed": 5, "version": VERSION,
+        "red_tempo": 1, "episodes": 30, "seed": 5, "version": VERSION, "simulator": "own",
     }  # fmt: skip
     assert len(card["scores"]) == 16
     assert set(card["scores"][0]["percentiles"]) == {

@@ -27,7 +27,7 @@ from tests.cli.commands import run
         (("play", "--speed", "0"), "speed = 0"),
         (("play", "--policy", "nobody", "--plain"), "'nobody'"),
         (("bench", "disk"), "disk"),
-        (("parity",), "paths = (): "),
+        (("parity",), "paths: give recordings"),
         (("frobnicate",), "frobnicate"),
     ],
 )

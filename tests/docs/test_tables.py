@@ -8,7 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from standing_orders.cage2.defenders import NAMES, ScriptedDefender
+from standing_orders.cage2.defenders import ScriptedDefender
+from standing_orders.cage2.policy import NAMES
 from standing_orders.config import GameConfig
 from standing_orders.detect.learn import run as detect_run
 from standing_orders.evaluate.card import evaluate

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from standing_orders.api.searching import SearchResult
 from standing_orders.api.training import Run, load_run
-from standing_orders.config import GameConfig, RedAgent, SimConfig
+from standing_orders.config import GameConfig, RedAgent, SimConfig, TrainConfig
+from standing_orders.rules.orders import Order
 
 if TYPE_CHECKING:  # Numba and torch take seconds
     import numpy as np
@@ -35,6 +36,31 @@ class TrainedPolicy:
     def name(self) -> str:
         """Name for tables and logs."""
         return self.defender.name
+
+    @property
+    def game(self) -> GameConfig:
+        """The game that it was trained in."""
+        return self.run.config.part(GameConfig)
+
+    def home(self) -> SimConfig:
+        """That game with a red agent that it was trained against."""
+        red = getattr(self.run.config, "red", "b_line")
+        return SimConfig(**self.game.model_dump(), red="b_line" if red == "mixed" else red)
+
+    def describe(self) -> str:
+        """Which policy this is: where from, how far trained, and what it is told."""
+        config = self.run.config
+        assert isinstance(config, TrainConfig)
+        ended = f"ended: {self.run.stopped}" if self.run.stopped else "not finished"
+        told = "no order"
+        if len(self.orders) == 1:
+            told = Order(self.orders[0]).typed
+        elif self.orders:
+            told = f"each of {len(self.orders)} orders in turn"
+        return (
+            f"{self.run.path}: {self.run.played} of {config.episodes} episodes of training against "
+            f"{config.red} ({ended}), told {told}"
+        )
 
     @property
     def orders(self) -> Sequence[int]:
@@ -142,7 +168,7 @@ def evaluate(
     if isinstance(policy, str | Path | Run | SearchResult):
         policy = load_policy(policy)
     if game is None:
-        game = policy.defender.game if isinstance(policy, TrainedPolicy) else GameConfig()
+        game = policy.game if isinstance(policy, TrainedPolicy) else GameConfig()
     return card.evaluate(
         policy,
         rules_of(game),

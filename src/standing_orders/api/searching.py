@@ -40,13 +40,16 @@ class SearchResult:
 
     @cached_property
     def ties(self) -> "list[Order]":
-        """Orders that passed the gate and cannot be told apart from the best one.
+        """Other orders that cannot be told apart from the best one, likeliest best first.
 
-        By the surrogate's joint belief, none is worse with a probability of 95 %.
+        None of them is worse with a probability of 95 %, by the surrogate's joint belief.
         """
-        from standing_orders.search.tables import find_ties
+        from standing_orders.rules.orders import Order
+        from standing_orders.search.answer import ties_of
 
-        return find_ties(self.state)
+        if self.best is None:
+            return []
+        return [Order(order) for order in ties_of(self.state.belief, self.best.index)]
 
     @cached_property
     def answer(self) -> "Answer | None":
@@ -118,6 +121,7 @@ def search(
 def resume_search(
     run: str | Path,
     *,
+    budget: int | None = None,
     engine: Literal["local", "ray"] = "local",
     address: str | None = None,
     watch: "Callable[[SearchState, dict[str, Any] | None], None]" = lambda *_: None,
@@ -125,8 +129,17 @@ def resume_search(
 ) -> SearchResult:
     """Go on with a search that was stopped or killed; its own config holds.
 
+    Args:
+        run: the folder.
+        budget: a larger one, also for a search that has ended.
+        engine: where orders are trained: in this process, or on a Ray cluster.
+        address: of the cluster; one on this machine if left out.
+        watch: told of every update and every record.
+        report: told what a user should know.
+
     Raises:
         CheckpointError: the folder holds no such search, or another process writes it.
+        ConfigError: the budget is not larger.
         NumericsError, WorkerError: a number is not finite; the workers are lost.
     """
     from standing_orders.search.engines import open_engine
@@ -135,7 +148,8 @@ def resume_search(
 
     path = Path(run)
     with open_engine(engine, address, stored_config(path).parallel) as opened:
-        return SearchResult(path, go_on(path, engine=opened, watch=watch, report=report))
+        state = go_on(path, budget=budget, engine=opened, watch=watch, report=report)
+    return SearchResult(path, state)
 
 
 def load_search(path: Path) -> SearchResult:

@@ -120,23 +120,32 @@ def train(
 def resume(
     run: str | Path,
     *,
+    budget: int | None = None,
     on_update: Callable[[dict[str, Any]], None] = lambda _: None,
     report: Callable[[str], None] = print,
 ) -> Run:
     """Go on with a run of `train` that was stopped or killed; it ends in the same bits.
 
+    Args:
+        run: the folder.
+        budget: a larger one, also for a run that has ended: training episodes, or updates of a
+            detection team.
+        on_update: called with the record of every update.
+        report: told what a user should know.
+
     Raises:
         CheckpointError: the folder holds no such run, or another process writes it.
+        ConfigError: the larger budget would do nothing.
     """
     path = Path(run)
     if RunFolder.open(path).kind == "detect":
         from standing_orders.detect.learn.run import resume as resume_team
 
-        resume_team(path, on_update=on_update, report=report)
+        resume_team(path, iterations=budget, on_update=on_update, report=report)
     else:
         from standing_orders.learn.run import resume as resume_policy
 
-        resume_policy(path, on_update=on_update, report=report)
+        resume_policy(path, episodes=budget, on_update=on_update, report=report)
     return _load_training(path)
 
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from standing_orders.cage2 import actions as blue
 from standing_orders.cage2.actions import encode
+from standing_orders.cage2.policy import NAMES
 from standing_orders.cage2.rng import BLUE_STREAM, below, philox
 from standing_orders.cage2.scenario import (
     BASE_PORTS,
@@ -24,7 +25,6 @@ from standing_orders.cage2.scenario import (
 from standing_orders.compiled import jit
 from standing_orders.errors import ConfigError, SimulationError
 
-NAMES = ("sleep", "random", "useful-random", "react_restore", "react_remove", "heuristic")
 _SLEEP, _RANDOM, _USEFUL, _REACT_RESTORE, _REACT_REMOVE, _HEURISTIC = range(len(NAMES))
 
 # Hosts in the order in which the reacting defenders look after them.

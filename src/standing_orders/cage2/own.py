@@ -16,12 +16,6 @@ from standing_orders.errors import ConfigError
 from standing_orders.plugins import load_attribute
 
 
-def is_own(name: str) -> bool:
-    """Whether a name is one of module:attribute."""
-    module, _, attribute = name.partition(":")
-    return all(part.isidentifier() for part in (*module.split("."), *attribute.split(".")))
-
-
 def load_policy(name: str) -> Policy:
     """A policy from module:attribute.
 

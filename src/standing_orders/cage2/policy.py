@@ -7,6 +7,9 @@ from numpy.typing import NDArray
 
 from standing_orders.config import SimConfig
 
+# Scripted ones, see `defenders`; here, because Numba is not needed to know their names.
+NAMES = ("sleep", "random", "useful-random", "react_restore", "react_remove", "heuristic")
+
 
 class Policy(Protocol):
     """A defender of a batch of environments that sees observations and nothing else."""

@@ -3,16 +3,17 @@
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Protocol
 
 import tyro
-from pydantic import Field, field_validator
+from pydantic import Field, PrivateAttr, field_validator
 
 from standing_orders.config import Config
+from standing_orders.errors import ConfigError
 from standing_orders.runs.folder import is_run
 from standing_orders.tables import Table
 
@@ -26,11 +27,64 @@ class Command(Config):
     EXAMPLES: ClassVar[tuple[str, ...]] = ()  # what follows `standing-orders`
     BASIC: ClassVar[tuple[str, ...]] = ()  # fields that --help shows; all if empty
 
+    _given: frozenset[str] = PrivateAttr(frozenset())  # flags that were typed, such as --seed
+
     debug: bool = Field(False, description="Show the traceback of an error.")
+
+    def note_given(self, flags: Iterable[str]) -> None:
+        """Remember which flags were typed; all others have their defaults."""
+        self._given = frozenset(flags)
+
+    def was_given(self, flag: str) -> bool:
+        """Whether a flag such as `--seed` was typed."""
+        return flag in self._given
+
+    def given(self, model: type[Config]) -> dict[str, Any]:
+        """The values of a model's fields whose flags were typed."""
+        names = (name for name in model.model_fields if self.was_given(flag_of(name)))
+        return {name: getattr(self, name) for name in names}
 
     def run(self) -> int:
         """Do it, and give the exit code."""
         raise NotImplementedError
+
+
+def flag_of(name: str) -> str:
+    """The flag of a field."""
+    return f"--{name.replace('_', '-')}"
+
+
+class Resumable(Command):
+    """Flags of a command that writes a run."""
+
+    WITH_RESUME: ClassVar[tuple[str, ...]] = ()  # flags that still do something then
+
+    run_folder: Annotated[Path | None, tyro.conf.arg(name="run")] = Field(
+        None, description="Run folder; one in runs/ that says what it is if left out."
+    )
+    resume: bool = Field(
+        False,
+        description="Go on with the run in --run, with its own config; a larger budget extends it, "
+        "no other setting can be changed.",
+    )
+
+    def check_resume(self) -> None:
+        """Refuse flags that would do nothing beside --resume.
+
+        Raises:
+            ConfigError: there is one, or --run is missing.
+        """
+        if not self.resume:
+            return
+        known = {"--run", "--resume", "--debug", "--json", "--out", *self.WITH_RESUME}
+        idle = sorted(self._given - known)
+        if idle:
+            raise ConfigError(
+                f"{', '.join(idle)}: of no effect with --resume: the run's own config holds; it "
+                f"goes with {', '.join(sorted(known - {'--debug', '--resume'}))} only"
+            )
+        if self.run_folder is None:
+            raise ConfigError("--resume: name the run folder with --run")
 
 
 class WithPreset(Command):

@@ -7,13 +7,26 @@ from typing import Annotated, Any
 import tyro
 from pydantic import Field
 
-from standing_orders.cli.command import Command, WithPreset, resumable, tell
+from standing_orders.cli.command import Command, Resumable, WithPreset, resumable, tell
 from standing_orders.detect.config import DetectConfig, check_together
-from standing_orders.errors import ConfigError, DataError
-from standing_orders.runs.folder import check_unused
+from standing_orders.errors import DataError
+from standing_orders.runs.folder import RunFolder, check_unused
 
 
-class TrainTeam(WithPreset, DetectConfig):
+def check_inputs(config: DetectConfig) -> None:
+    """Refuse what can be refused before anything heavy is imported.
+
+    Raises:
+        VotingError, ConfigError: see `check_together`.
+        DataError: a file is missing.
+    """
+    check_together(config)
+    for path in (*config.data, *config.test_data):
+        if not path.exists():
+            raise DataError(f"{path}: no such file or folder")
+
+
+class TrainTeam(Resumable, WithPreset, DetectConfig):
     """Train a team that judges events, into a run folder that can be resumed.
 
     Before that it says what was read, whether the label can be learned from it at all, and what
@@ -22,31 +35,29 @@ class TrainTeam(WithPreset, DetectConfig):
 
     KIND = "detect"
 
-    run_folder: Annotated[Path | None, tyro.conf.arg(name="run")] = Field(
-        None, description="Run folder; runs/detect-DATA-SEED if left out."
-    )
-    resume: bool = Field(
-        False, description="Go on with the run in --run; its own config holds, flags do not."
-    )
+    WITH_RESUME = ("--learn.iterations",)
+
     force: bool = Field(False, description="Go on although the label cannot be learned.")
 
     def run(self) -> int:
         """Run the command."""
+        folder = self.run_folder or Path("runs") / f"detect-{self.data_name}-{self.seed}"
+        if self.resume:
+            RunFolder.open(folder, kind=self.KIND)
+        else:
+            check_unused(folder)
+            check_inputs(self.part(DetectConfig))
         from standing_orders.cli.detect_tables import watch_team
         from standing_orders.detect.assess.report import rules_not_kept
         from standing_orders.detect.learn.run import resume, train
         from standing_orders.runs.folder import RunFolder
 
         if self.resume:
-            if self.run_folder is None:
-                raise ConfigError("--resume: name the run folder with --run")
-            folder = self.run_folder
+            more = self.learn.iterations if self.was_given("--learn.iterations") else None
             with resumable("detect train", folder), watch_team(folder) as on_update:
-                trainer = resume(folder, on_update=on_update, report=tell)
+                trainer = resume(folder, iterations=more, on_update=on_update, report=tell)
         else:
             config = self.part(DetectConfig)
-            folder = self.run_folder or Path("runs") / f"detect-{self.data_name}-{self.seed}"
-            check_unused(folder)
             data = self._look(config)
             with resumable("detect train", folder), watch_team(folder) as on_update:
                 trainer = train(config, folder, data=data, on_update=on_update, report=tell)
@@ -67,7 +78,6 @@ class TrainTeam(WithPreset, DetectConfig):
         from standing_orders.detect.data.load import load
         from standing_orders.detect.team import make_book
 
-        check_together(config)
         data = load(config.data_config())
         print_data(data)
         make_book(config.rules, data.task)  # wrong rules are refused before the long work
@@ -105,6 +115,7 @@ class EvaluateTeam(Command):
 
     def run(self) -> int:
         """Run the command."""
+        RunFolder.open(self.run_folder, kind="detect")
         from standing_orders.cli.detect_tables import (
             print_agreements,
             print_figures,
@@ -147,11 +158,11 @@ class CompareTeam(WithPreset, DetectConfig):
 
     def run(self) -> int:
         """Run the command."""
+        config = self.part(DetectConfig)
+        check_inputs(config)
         from standing_orders.cli.detect_tables import print_contest, watch_steps
         from standing_orders.detect.compare import hold_contest
 
-        config = self.part(DetectConfig)
-        check_together(config)
         if self.quick:
             config = config.with_part("learn", iterations=5, steps=512)
         with watch_steps() as on_step:

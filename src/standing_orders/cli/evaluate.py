@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 from pydantic import Field
 
+from standing_orders.cage2.policy import NAMES
 from standing_orders.cli.command import Reporting, Seed, tell
 from standing_orders.config import CollectConfig, GameConfig, SimulatorConfig
 
 if TYPE_CHECKING:
     from standing_orders.evaluate.elsewhere import Elsewhere
 
-POLICIES = "sleep, random, useful-random, react_restore, react_remove, heuristic"
+POLICIES = ", ".join(NAMES)
 
 
 class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
@@ -61,17 +62,20 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
 
     def run(self) -> int:
         """Run the command."""
-        from standing_orders.api.policies import evaluate, load_policy
+        from standing_orders.api.policies import TrainedPolicy, evaluate, load_policy
         from standing_orders.cage2.scenario import RED_AGENTS
         from standing_orders.cli.tables import show_progress
 
         policy = load_policy(self.policy, order=self.order, greedy=self.greedy)
-        total = self.episodes * (len(RED_AGENTS) if self.red == "all" else 1)
         game = self.part(GameConfig)
-        with self._elsewhere() as elsewhere, show_progress("episodes", total) as advance:
+        if isinstance(policy, TrainedPolicy):
+            tell(policy.describe())
+            game = policy.game.model_copy(update=self.given(GameConfig))
+        total = self.episodes * (len(RED_AGENTS) if self.red == "all" else 1)
+        with self._elsewhere(game) as elsewhere, show_progress("episodes", total) as advance:
             card = evaluate(
                 policy,
-                game=None if game == GameConfig() else game,
+                game=game,
                 red=self.red,
                 episodes=self.episodes,
                 seed=self.seed,
@@ -84,7 +88,7 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
         return 0
 
     @contextmanager
-    def _elsewhere(self) -> "Iterator[Elsewhere | None]":
+    def _elsewhere(self, game: GameConfig) -> "Iterator[Elsewhere | None]":
         """Who plays, if not this process in our simulator."""
         if self.sim == "own" and self.collect == "batch" and self.red_agent is None:
             yield None
@@ -95,6 +99,6 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
         from standing_orders.evaluate.elsewhere import Elsewhere
 
         actor = policy_actor(self.policy, order=self.order, is_greedy=self.greedy)
-        spec = GameSpec.of(self.part(GameConfig), self.part(SimulatorConfig), "b_line")
+        spec = GameSpec.of(game, self.part(SimulatorConfig), "b_line")
         with open_collector(spec, self.part(CollectConfig), tell) as collector:
             yield Elsewhere(collector, actor)

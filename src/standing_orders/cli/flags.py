@@ -14,7 +14,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
-from standing_orders.cli.command import Command, WithPreset
+from standing_orders.cli.command import Command, Resumable, WithPreset
 from standing_orders.config import Config, read_toml
 from standing_orders.errors import ConfigError
 from standing_orders.presets import find_preset
@@ -46,7 +46,16 @@ def parse(model: type[Command], words: list[str], *, name: str) -> Command:
         registry=_registry(shown=frozenset(model.BASIC) if is_brief else None),
     )
     checked: Command = command()
+    checked.note_given(_flags(words))
+    if isinstance(checked, Resumable):
+        checked.check_resume()
     return checked
+
+
+def _flags(words: list[str]) -> set[str]:
+    """Flags that were typed, in one spelling."""
+    flags = (word.partition("=")[0] for word in words if word.startswith("--"))
+    return {flag.replace("_", "-") for flag in flags}
 
 
 def _describe(model: type[Command], *, is_brief: bool) -> str:

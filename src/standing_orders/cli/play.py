@@ -4,25 +4,29 @@ import sys
 
 from pydantic import Field
 
-from standing_orders.cli.command import Command, Seed
+from standing_orders.cli.command import Command, Seed, tell
 from standing_orders.cli.evaluate import POLICIES
 from standing_orders.config import SimConfig
 
 
 class Play(Command, SimConfig):
-    """Watch one episode in the terminal, step by step or at a speed."""
+    """Watch one episode in the terminal, step by step or at a speed.
+
+    A trained policy plays the game that it was trained in unless another is given.
+    """
 
     EXAMPLES = (
         "play --policy heuristic --red meander",
         "play --policy runs/one --speed 2",
         "play --policy runs/any --order critical_first --plain",
     )
-    BASIC = ("policy", "order", "red", "seed", "horizon", "speed", "plain")
+    BASIC = ("policy", "order", "red", "seed", "horizon", "greedy", "speed", "plain")
 
     policy: str = Field("heuristic", description=f"Defender: {POLICIES}, or a run folder.")
     order: str | None = Field(
         None, description="Order that a trained policy is told; its own if left out."
     )
+    greedy: bool = Field(False, description="Take the likeliest action instead of drawing one.")
     seed: Seed = Field(0, description="Root seed; same seed, same episode.")
     speed: float | None = Field(
         None, gt=0, description="Steps per second; without it, Enter plays the next step."
@@ -33,11 +37,15 @@ class Play(Command, SimConfig):
 
     def run(self) -> int:
         """Run the command."""
-        from standing_orders.api.policies import load_policy
+        from standing_orders.api.policies import TrainedPolicy, load_policy
         from standing_orders.cli.play_view import watch
 
         is_plain = self.plain or not (sys.stdin.isatty() and sys.stdout.isatty())
-        policy = load_policy(self.policy, order=self.order)
+        policy = load_policy(self.policy, order=self.order, greedy=self.greedy)
         config = self.part(SimConfig)
+        if isinstance(policy, TrainedPolicy):
+            tell(policy.describe())
+            config = policy.home().model_copy(update=self.given(SimConfig))
+            policy = policy.in_game(config)
         watch(policy, config, seed=self.seed, speed=self.speed, is_plain=is_plain)
         return 0

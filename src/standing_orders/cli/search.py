@@ -1,16 +1,16 @@
 """`standing-orders search`: which of the 120 orders is best."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-import tyro
 from pydantic import Field
 
-from standing_orders.cli.command import Reporting, WithPreset, resumable, tell
+from standing_orders.cli.command import Reporting, Resumable, WithPreset, resumable, tell
 from standing_orders.config import SearchConfig
+from standing_orders.runs.folder import RunFolder, check_unused
 
 
-class Search(WithPreset, Reporting, SearchConfig):
+class Search(Resumable, WithPreset, Reporting, SearchConfig):
     """Find the best of the 120 repair orders, and the policy that follows it.
 
     Chooses an order by a Gaussian process and UCB, trains a policy until it passes the compliance
@@ -30,16 +30,12 @@ class Search(WithPreset, Reporting, SearchConfig):
         "resume", "engine", "parallel", "json_output", "out",
     )  # fmt: skip
 
-    run_folder: Annotated[Path | None, tyro.conf.arg(name="run")] = Field(
-        None, description="Run folder; runs/search-RED-SEED if left out."
-    )
+    WITH_RESUME = ("--budget", "--engine", "--address")
+
     base_run: Path | None = Field(
         None,
         description="Training run whose policy every order starts from, instead of training one; "
         "its episodes are not counted.",
-    )
-    resume: bool = Field(
-        False, description="Go on with the search in --run; its own config holds, flags do not."
     )
     engine: Literal["local", "ray"] = Field(
         "local", description="Where orders are trained: in this process, or on a Ray cluster."
@@ -53,13 +49,20 @@ class Search(WithPreset, Reporting, SearchConfig):
         """Run the command."""
         from standing_orders.api.searching import resume_search, search
         from standing_orders.cli.report import leave_report
-        from standing_orders.cli.search_view import watch_search
 
         folder = self.run_folder or Path("runs") / f"search-{self.red}-{self.seed}"
+        self._look(folder)
+        from standing_orders.cli.search_view import watch_search
+
         with resumable("search", folder), watch_search(folder) as watch:
             if self.resume:
                 result = resume_search(
-                    folder, engine=self.engine, address=self.address, watch=watch, report=tell
+                    folder,
+                    budget=self.budget if self.was_given("--budget") else None,
+                    engine=self.engine,
+                    address=self.address,
+                    watch=watch,
+                    report=tell,
                 )
             else:
                 result = search(
@@ -74,3 +77,15 @@ class Search(WithPreset, Reporting, SearchConfig):
         self.report(result)
         leave_report(folder)
         return 0
+
+    def _look(self, folder: Path) -> None:
+        """Refuse what can be refused before torch is imported."""
+        from standing_orders.search.budget import for_orders
+
+        if self.resume:
+            RunFolder.open(folder, kind=self.KIND)
+            return
+        check_unused(folder)
+        for_orders(self.part(SearchConfig), is_base_given=self.base_run is not None)
+        if self.base_run is not None and self.start == "base":
+            RunFolder.open(self.base_run, kind="train")

@@ -38,7 +38,7 @@ class _View:
         self._pending += record["episodes"]
         strict = percent(record["compliance"]["strict"])
         self._line = (
-            f"{record['order']}: update {record['update']}, environment "
+            f"{record['order'].replace('>', ',')}: update {record['update']}, environment "
             f"{record['reward']['environment']:.1f}, strict compliance {strict}"
         )
 
@@ -88,7 +88,7 @@ def describe_result(result: Result, budget: int) -> str:
     if measured is not None and measured.std_error is not None:
         score += f" ± {measured.std_error:.1f}"
     return (
-        f"{result.iteration:3} {result.order}: {result.gate.verdict}, return {score}, strict "
+        f"{result.iteration:3} {result.order.typed}: {result.gate.verdict}, return {score}, strict "
         f"compliance {percent(strict)}, {result.episodes['training']} episodes from "
         f"{result.start}; {result.total_episodes} of {budget}"
     )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from standing_orders.cage2.defenders import NAMES, ScriptedDefender
-from standing_orders.cage2.policy import Policy
+from standing_orders.cage2.defenders import ScriptedDefender
+from standing_orders.cage2.policy import NAMES, Policy
 from standing_orders.compare.config import CompareConfig
 from standing_orders.compare.greedy import GreedyDefender, OracleDefender
 from standing_orders.config import (

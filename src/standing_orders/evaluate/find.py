@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-from standing_orders.cage2.defenders import NAMES, ScriptedDefender
-from standing_orders.cage2.own import is_own, load_policy
-from standing_orders.cage2.policy import Policy
+from standing_orders.cage2.policy import NAMES, Policy
 from standing_orders.config import ANY_ORDER, NO_ORDER, GameConfig, SimConfig, TrainConfig
 from standing_orders.errors import ConfigError
 from standing_orders.rules.orders import NUM_ORDERS, Order
@@ -31,6 +29,8 @@ def find_policy(name: str, *, order: str | None = None, is_greedy: bool = False)
     if name in NAMES:
         if order is not None:
             raise ConfigError(f"order = {order!r}: {name} takes no order")
+        from standing_orders.cage2.defenders import ScriptedDefender  # noqa: PLC0415 (Numba)
+
         return ScriptedDefender(name)
     if is_own(name) or name.endswith(".zip"):
         if order is not None:
@@ -56,8 +56,16 @@ def find_policy(name: str, *, order: str | None = None, is_greedy: bool = False)
     )
 
 
+def is_own(name: str) -> bool:
+    """Whether a name is one of module:attribute."""
+    module, _, attribute = name.partition(":")
+    return all(part.isidentifier() for part in (*module.split("."), *attribute.split(".")))
+
+
 def _own_policy(name: str) -> Policy:
     if not name.endswith(".zip"):
+        from standing_orders.cage2.own import load_policy  # noqa: PLC0415 (Numba)
+
         return load_policy(name)
     from standing_orders.learn.sb3_policy import load_sb3_policy  # noqa: PLC0415
 

@@ -88,7 +88,7 @@ def obedience_table(red: str, measured: Sequence[Obedience]) -> Table:
     worst = sorted(measured, key=lambda one: one.measured.strict.value or 0.0)
     rows = tuple(
         (
-            str(one.order),
+            one.order.typed,
             one.measured.strict.value,
             one.measured.strict.low,
             one.measured.strict.high,

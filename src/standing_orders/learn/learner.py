@@ -16,6 +16,7 @@ from standing_orders.learn.snapshot import (
 )
 
 ADAM_EPSILON = 1e-5
+BUDGET_USED = "budget used"  # why most runs end
 
 
 @dataclass
@@ -62,6 +63,18 @@ class Learner(Generic[Network, Counters]):
     def is_done(self) -> bool:
         """Whether the run has ended."""
         return self.progress.stopped is not None
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether the config allows more than has been done."""
+        raise NotImplementedError
+
+    def go_beyond(self) -> bool:
+        """Go on beyond a budget that was used up, if there is more now; whether that can be."""
+        if not self.has_budget or self.progress.stopped not in (None, BUDGET_USED):
+            return False
+        self.progress.stopped = None
+        return True
 
     def to_arrays(self) -> Arrays:
         """Weights and optimiser for a checkpoint."""

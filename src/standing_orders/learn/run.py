@@ -79,13 +79,28 @@ def train(
     return _RUN.begin(trainer, path, settings, on_update=on_update, report=report)
 
 
-def resume(path: Path, *, on_update: OnUpdate = lambda _: None, report: Report = print) -> Trainer:
+def resume(
+    path: Path,
+    *,
+    episodes: int | None = None,
+    on_update: OnUpdate = lambda _: None,
+    report: Report = print,
+) -> Trainer:
     """Go on with a run that was stopped or killed; it ends in the same bits as without that.
+
+    Args:
+        path: the run folder.
+        episodes: a larger budget, for a run that has used its own. A learning rate that falls over
+            the budget then falls over the larger one.
+        on_update: called with the record of every update.
+        report: told what a user should know.
 
     Raises:
         CheckpointError: the folder holds no such run, or another process writes it.
+        ConfigError: the larger budget would do nothing.
     """
-    return _RUN.resume(path, on_update=on_update, report=report)
+    extension = None if episodes is None else {"episodes": episodes}
+    return _RUN.resume(path, extension=extension, on_update=on_update, report=report)
 
 
 def reopen(folder: RunFolder, report: Report = print) -> tuple[Trainer, list[dict[str, Any]]]:

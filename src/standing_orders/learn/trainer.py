@@ -86,6 +86,11 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
             return self.config.episodes - progress.episodes
         return progress.limit - progress.episodes - progress.gate_episodes
 
+    @property
+    def has_budget(self) -> bool:
+        """Whether the config allows more episodes than have been played."""
+        return self.remaining > 0
+
     def go_on(self, limit: int) -> None:
         """Train beyond a stop, until this many episodes, those of the gate included, are played.
 
@@ -167,7 +172,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         if measured is not None and measured.gate.has_passed:
             progress.stopped = "gate passed"
         elif self.remaining <= 0:
-            progress.stopped = "budget used"
+            progress.stopped = learner.BUDGET_USED
         elif self.config.schedules.plateau_stop and schedules.is_plateau(progress.history):
             progress.stopped = "plateau"
 

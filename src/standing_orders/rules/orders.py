@@ -26,6 +26,7 @@ NAMED_ORDERS = {
     "balanced": "defender>enterprise>op_server>user>op_host",
     "least_critical_first": "user>op_host>enterprise>op_server>defender",
 }
+_EXAMPLE = 54  # op_server, enterprise, defender, op_host, user
 _PUBLISHED_NAMES = {"reverse": "least_critical_first"}  # of critical_first, not of any order
 
 
@@ -81,8 +82,8 @@ class Order:
 
         Args:
             text: the five unit types, first = repair first, with `>` or `,` between them, each
-                written out or as a beginning that no other has; or one of `NAMED_ORDERS`; or its
-                index.
+                written out, as a beginning that no other has, or by its initials, as in
+                `os,e,d,oh,u`; or one of `NAMED_ORDERS`; or its index.
 
         Raises:
             ConfigError: it is no order; the message says why.
@@ -92,6 +93,11 @@ class Order:
         name = _PUBLISHED_NAMES.get(text, text)
         words = [word.strip() for word in re.split("[>,]", NAMED_ORDERS.get(name, name))]
         types = tuple(_unit_type(word, text) for word in words)
+        if len(types) == 1:  # a shell takes an unquoted > for itself
+            raise ConfigError(
+                f"order {text!r}: one type is no order: quote it, or use commas, as in "
+                f"{Order(_EXAMPLE).typed}"
+            )
         if sorted(types) != list(range(NUM_UNIT_TYPES)):
             raise ConfigError(f"order {text!r}: must name each of {', '.join(UNIT_TYPES)} once")
         return cls(ORDERS.index(types))
@@ -104,6 +110,11 @@ class Order:
     def __str__(self) -> str:
         return ">".join(self.ranking)
 
+    @property
+    def typed(self) -> str:
+        """As it can be typed in a shell without quotes."""
+        return ",".join(self.ranking)
+
     def distance(self, other: "Order") -> int:
         """Kendall distance: the number of pairs of types ranked differently, 0 to 10."""
         return int(KENDALL_DISTANCES[self.index, other.index])
@@ -113,11 +124,15 @@ class Order:
         return Order(ORDERS.index(ORDERS[self.index][::-1]))
 
 
+def _is_short_for(word: str, name: str) -> bool:
+    return name.startswith(word) or word == "".join(part[0] for part in name.split("_"))
+
+
 def _unit_type(word: str, text: str) -> int:
     """Index of the one unit type that begins with a word."""
     if word in UNIT_TYPES:
         return UNIT_TYPES.index(word)
-    found = [index for index, name in enumerate(UNIT_TYPES) if word and name.startswith(word)]
+    found = [index for index, name in enumerate(UNIT_TYPES) if word and _is_short_for(word, name)]
     if len(found) > 1:
         names = ", ".join(UNIT_TYPES[index] for index in found)
         raise ConfigError(f"order {text!r}: {word!r} may be any of {names}")

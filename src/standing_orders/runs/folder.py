@@ -28,6 +28,7 @@ FORMAT = 2  # of run folders; those of format 1 have no seals and are read as th
 _UNSEALED = 1
 _MARK, _CONFIG, _VERSIONS = "run.json", "config.json", "versions.json"
 JOURNAL_NAME = "journal.jsonl"
+_EXTENSION = "extension.json"
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,8 @@ class RunFolder:
             raise CheckpointError(f"{path}: a run of kind {found!r}: must be {kind!r}")
         sums = mark.get("sha256", {})
         config = _read_object(path / _CONFIG, sums.get(_CONFIG))
+        if (path / _EXTENSION).exists():
+            config |= _read_object(path / _EXTENSION)
         seal = _digest(f"{found}:{sums[_CONFIG]}".encode()) if sums else None
         return cls(path, found, config, seal)
 
@@ -120,6 +123,25 @@ class RunFolder:
             raise CheckpointError(
                 f"{self.path / _CONFIG}: not a config of this version: {err}"
             ) from err
+
+    @property
+    def is_extended(self) -> bool:
+        """Whether the run has been given a larger budget than it began with."""
+        return (self.path / _EXTENSION).exists()
+
+    def extend(self, **values: Any) -> "RunFolder":
+        """Give the run a larger budget; the config that it began with stays as it is.
+
+        Args:
+            values: that take the place of those of the config.
+
+        Raises:
+            CheckpointError: the folder cannot be written.
+        """
+        content = encode(values, _EXTENSION, indent=2) + b"\n"
+        with writing(self.path):
+            write_atomically(self.path / _EXTENSION, content)
+        return RunFolder.open(self.path, kind=self.kind)
 
     def lock(self) -> RunLock:
         """Give the lock that whoever writes into the folder must hold."""

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
-from standing_orders.errors import CheckpointError
+from standing_orders.errors import CheckpointError, ConfigError
 from standing_orders.runs.checkpoint import (
     Checkpoint,
     Witness,
@@ -50,6 +50,9 @@ class Trainable(Protocol):
 
     def restore(self, arrays: dict[str, NDArray[Any]], data: Record) -> None:
         """Go on from a checkpoint."""
+
+    def go_beyond(self) -> bool:
+        """Go on beyond a budget that was used up, if there is more now; whether that can be."""
 
     def close(self) -> None:
         """Let go of what it works with."""
@@ -102,15 +105,40 @@ class RunKind(Generic[Trainer]):
         with folder.lock():
             return self._train(trainer, folder, [], on_update, report)
 
-    def resume(self, path: Path, *, on_update: OnUpdate, report: Report) -> Trainer:
+    def resume(
+        self,
+        path: Path,
+        *,
+        extension: Mapping[str, Any] | None = None,
+        on_update: OnUpdate,
+        report: Report,
+    ) -> Trainer:
         """Go on with a run that was stopped or killed; it ends in the same bits as without that.
+
+        Args:
+            path: the run folder.
+            extension: values of the config that give a finished run more to do.
+            on_update: called with the record of every update.
+            report: told what a user should know.
 
         Raises:
             CheckpointError: the folder holds no such run, or another process writes it.
+            ConfigError: the extension would do nothing.
         """
         folder = RunFolder.open(path, kind=self.name)
         with folder.lock():
-            trainer, records = self.reopen(folder, report)
+            wanted = replace(folder, config={**folder.config, **(extension or {})})
+            trainer, records = self.reopen(wanted, report)
+            if extension is not None:
+                if not trainer.go_beyond():
+                    trainer.close()
+                    raise ConfigError(
+                        f"{path}: a budget that is not larger than what the run has used, or a "
+                        "run that ended for another reason, gives it nothing to do"
+                    )
+                folder.extend(**extension)
+            elif folder.is_extended:
+                trainer.go_beyond()
             return self._train(trainer, folder, records, on_update, report)
 
     def reopen(self, folder: RunFolder, report: Report) -> tuple[Trainer, list[Record]]:

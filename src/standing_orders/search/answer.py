@@ -87,7 +87,7 @@ class Answer:
         )
         apart = "" if not self.ties else f" not to be told apart from it at the {share} level"
         return (
-            f"The best order is {Order(self.best)}; {others}{apart}. What matters most is "
+            f"The best order is {Order(self.best).typed}; {others}{apart}. What matters most is "
             f"{top.first} before {top.second}, worth {worth}."
         )
 

@@ -84,18 +84,32 @@ def search(
 def resume_search(
     path: Path,
     *,
+    budget: int | None = None,
     engine: Engine | None = None,
     watch: Watch = lambda *_: None,
     report: Report = print,
 ) -> SearchState:
     """Go on with a search that was stopped or killed; its own config holds.
 
+    Args:
+        path: the run folder.
+        budget: a larger one, also for a search that has ended.
+        engine: where visits run; in this process if left out.
+        watch: told of every update and every record.
+        report: told what a user should know.
+
     Raises:
         CheckpointError: the folder holds no such search, or another process writes it.
+        ConfigError: the budget is not larger.
         NumericsError, WorkerError: as in `search`.
     """
     folder = RunFolder.open(path, kind=KIND)
     with folder.lock():
+        if budget is not None:
+            before = stored_config(path).budget
+            if budget <= before:
+                raise ConfigError(f"budget = {budget}: must be larger than {before}, which it has")
+            folder = folder.extend(budget=budget)
         search = _Search(folder, stored_config(path), engine or LocalEngine(), watch, report)
         return search.go_on()
 

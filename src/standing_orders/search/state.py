@@ -95,8 +95,9 @@ class SearchState:
 
     @property
     def final(self) -> Final | None:
-        """The last record, once the search has ended."""
-        return next((record for record in self.records if isinstance(record, Final)), None)
+        """The last record, once the search has ended and its budget has not been raised since."""
+        last = self.records[-1] if self.records else None
+        return last if isinstance(last, Final) and self.used >= self.config.budget else None
 
     @property
     def last_round(self) -> list[Result]:

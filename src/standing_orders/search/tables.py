@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from standing_orders.rules.orders import Order
-from standing_orders.search.answer import Answer, answer, ties_of
+from standing_orders.search.answer import Answer, answer
 from standing_orders.search.mirrors import LEADERBOARD
 from standing_orders.search.state import SearchState, Standing
 from standing_orders.stats import normal_interval
@@ -54,7 +54,7 @@ def _row(row: Standing) -> tuple[Cell, ...]:
         figures = (strict.value, strict.low, strict.high, measured.contested.value)
     return (
         row.rank if passed else result.gate.verdict,
-        str(result.order),
+        result.order.typed,
         measured.mean_return if measured else None,
         measured.std_error if measured else None,
         row.mean if passed else None,
@@ -71,7 +71,7 @@ def belief_table(state: SearchState, count: int) -> Table:
     belief = state.belief
     rows = tuple(
         (
-            str(Order(order)),
+            Order(order).typed,
             float(belief.mean[order]),
             float(belief.std[order]),
             float(state.pass_chance[order]),
@@ -80,15 +80,6 @@ def belief_table(state: SearchState, count: int) -> Table:
         for order in np.argsort(-belief.mean, kind="stable")[:count].tolist()
     )
     return Table("what the surrogate believes", _BELIEF_COLUMNS, rows)
-
-
-def find_ties(state: SearchState) -> list[Order]:
-    """Orders that passed the gate and cannot be told apart from the best one; see `answer`."""
-    passed = [one.order for one in state.ranking() if one.has_passed]
-    if not passed:
-        return []
-    tied = set(ties_of(state.belief, passed[0].index))
-    return [order for order in passed[1:] if order.index in tied]
 
 
 def answer_of(state: SearchState) -> Answer | None:
@@ -108,7 +99,7 @@ def _outcome(state: SearchState, path: Path) -> list[str]:
     if final is None:
         return []
     failed = "" if final.has_passed else " (it failed the gate)"
-    lines = [f"\nbest order: {final.order}{failed}"]
+    lines = [f"\nbest order: {final.order.typed}{failed}"]
     said = answer_of(state)
     if said is not None:
         lines += [said.sentence(), *(f"  {one.describe()}" for one in said.important)]

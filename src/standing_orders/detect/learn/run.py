@@ -96,14 +96,31 @@ def train(
     return _RUN.begin(trainer, path, settings, on_update=on_update, report=report)
 
 
-def resume(path: Path, *, on_update: OnUpdate = lambda _: None, report: Report = print) -> Trainer:
+def resume(
+    path: Path,
+    *,
+    iterations: int | None = None,
+    on_update: OnUpdate = lambda _: None,
+    report: Report = print,
+) -> Trainer:
     """Go on with a run that was stopped or killed; it ends in the same bits as without that.
+
+    Args:
+        path: the run folder.
+        iterations: a larger budget of updates, for a run that has used its own.
+        on_update: called with the record of every update.
+        report: told what a user should know.
 
     Raises:
         CheckpointError: the folder holds no such run, another process writes it, or the events
             are no longer those that it began with.
+        ConfigError: the larger budget would do nothing.
     """
-    return _RUN.resume(path, on_update=on_update, report=report)
+    extension = None
+    if iterations is not None:
+        learn = RunFolder.open(path, kind=KIND).config["learn"]
+        extension = {"learn": learn | {"iterations": iterations}}
+    return _RUN.resume(path, extension=extension, on_update=on_update, report=report)
 
 
 def _make(folder: RunFolder, _: Report) -> Trainer:

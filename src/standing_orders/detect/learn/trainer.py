@@ -126,6 +126,11 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
             seed=self._seed("actions"),
         )
 
+    @property
+    def has_budget(self) -> bool:
+        """Whether the config allows more updates than have been done."""
+        return self.updates < self.config.learn.iterations
+
     def learn(self, rollout: Rollout) -> dict[str, Any]:
         """Learn from a batch; see `step`."""
         now, progress = self.settings(), self.progress
@@ -138,7 +143,7 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         foreseen, prices = self._learn_from_validation()
         progress.updates += 1
         progress.events += rollout.game.sessions.num_events
-        progress.stopped = "budget used" if progress.updates >= now.iterations else None
+        progress.stopped = None if self.has_budget else learner.BUDGET_USED
         return self._record(rollout, stats, now) | {"prices": prices, "foresight": foreseen}
 
     def _update(self, rollout: Rollout, now: LearnConfig) -> ppo.UpdateStats:
