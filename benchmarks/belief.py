@@ -5,7 +5,6 @@ python benchmarks/belief.py lawful    defenders made to keep orders -> results/l
 Add --policy RUN for trained defenders (GAME=RUN for one game alone), --games to choose games.
 """
 
-import csv
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import numpy as np
 import tyro
 from numpy.typing import NDArray
 
+import results
 from standing_orders.belief import Belief
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.policy import Policy
@@ -35,7 +35,6 @@ GAMES: dict[Game, SimConfig] = {
     "meander-late": SimConfig(red="meander", head_start=30, red_tempo=2),
 }
 SCRIPTED = ("useful-random", "react_restore", "react_remove", "heuristic")
-RESULTS = Path(__file__).parent / "results"
 SEED = 2_000_003  # of no training run
 NUM_BINS = 20
 
@@ -53,6 +52,7 @@ class Task:
     certainties: tuple[float, ...] = (0.0, 0.95)  # lawful
     reds: tuple[RedAgent, ...] = ()  # agents held possible; the one that plays if left out
     cap: int = 1024
+    results: Path = results.FOLDER  # where the result goes
 
     def pairs(self) -> Iterator[tuple[Game, str, Policy]]:
         """Games and policies that belong together."""
@@ -137,21 +137,21 @@ def measure_lawful(
 ) -> dict[str, Any]:
     """Let a defender keep some orders, each on the same fresh episodes."""
     config, seeds = GAMES[game], environment_seeds(SEED, task.episodes)
-    results, contested, replaced, fixes = [], [], 0, 0
+    measured, contested, replaced, fixes = [], [], 0, 0
     for order in range(0, NUM_ORDERS, NUM_ORDERS // task.orders):
         lawful = LawfulPolicy(policy, order, config, certainty=certainty, reds=task.reds or None)
         played = play(lawful, lambda n: Cage2Batch(n, config), seeds, judged_by=[order])
         one = summarise_episodes(played, GateConfig())
-        results.append(one)
+        measured.append(one)
         if one.kept.contested_compliance is not None:
             contested.append(one.kept.contested_compliance)
         replaced, fixes = replaced + lawful.num_replaced, fixes + lawful.num_fixes
-    total = sum((one.kept for one in results[1:]), results[0].kept)
+    total = sum((one.kept for one in measured[1:]), measured[0].kept)
     return {
         "game": game,
         "policy": name,
         "certainty": certainty,
-        "orders": len(results),
+        "orders": len(measured),
         "episodes": task.episodes,
         "strict": total.strict_compliance,
         "contested": total.contested_compliance,
@@ -159,27 +159,25 @@ def measure_lawful(
         "judged": total.judged,
         "contested_fixes": total.contested_compliant + total.contested_violations,
         "replaced_share": replaced / max(fixes, 1),
-        "mean_return": float(np.mean([one.mean_return for one in results])),
+        "mean_return": float(np.mean([one.mean_return for one in measured])),
     }
 
 
 def main(task: Task) -> None:
     """Measure, print, and write the table."""
-    rows = []
-    for game, name, policy in task.pairs():
-        if task.what == "belief":
-            rows.append(measure_belief(task, game, name, policy))
-            print(rows[-1], flush=True)
-            continue
-        for certainty in task.certainties:
-            row = measure_lawful(task, game, name, policy, certainty)
-            rows.append({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()})
-            print(rows[-1], flush=True)
-    RESULTS.mkdir(exist_ok=True)
-    with (RESULTS / f"{task.what}.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    words = ["python benchmarks/belief.py", task.what, "--games", *task.games]
+    words += ["--policy", *task.policy, "--episodes", str(task.episodes)]
+    if task.what == "lawful":
+        words += ["--orders", str(task.orders), "--certainties", *map(str, task.certainties)]
+    source = f"{' '.join(words)}; fresh episodes of seed {SEED}"
+    with results.table(f"{task.what}.csv", source=source, folder=task.results) as add:
+        for game, name, policy in task.pairs():
+            if task.what == "belief":
+                add(**measure_belief(task, game, name, policy))
+                continue
+            for certainty in task.certainties:
+                row = measure_lawful(task, game, name, policy, certainty)
+                add(**{k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Every figure of the README about learning. Runs go to --folder and are resumed or re-used.
+"""Every figure about learning. Runs go to --folder and are resumed or re-used.
 
 python benchmarks/learner.py unconstrained
 python benchmarks/learner.py any-order
@@ -7,24 +7,38 @@ python benchmarks/learner.py published
 python benchmarks/learner.py leaderboard
 """
 
+from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import tyro
 
+import results
 from standing_orders.api.settings import preset
+from standing_orders.cage2.scenario import RED_AGENTS
 from standing_orders.config import GameConfig, RedAgent, SimConfig, TrainConfig
-from standing_orders.evaluate.card import evaluate
-from standing_orders.evaluate.obedience import measure_obedience, summarise
+from standing_orders.evaluate.card import Score, evaluate
+from standing_orders.evaluate.obedience import Obedience, measure_obedience, summarise
 from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.run import load_network, resume, train
 from standing_orders.rules.orders import NAMED_ORDERS, NUM_ORDERS
 from standing_orders.runs.folder import RunFolder
 
 EVALUATION_SEED = 1_000_003  # of no training run
+ACTIONS = ("greedy", "sampled")
+SCHEDULES = {
+    "weight": "lambda stages",
+    "num_episodes": "smaller updates",
+    "learning_rate": "learning-rate steps",
+    "epochs": "more epochs",
+    "mask_factor": "soft mask",
+}
+ENDS = {"plateau": "plateau stop", "gate passed": "gate passed"}
 
 
 @dataclass(frozen=True)
@@ -37,7 +51,8 @@ class Task:
     folder: Path = Path("runs/benchmark")
     reds: tuple[Literal["b_line", "meander"], ...] = ("b_line", "meander")
     seeds: tuple[int, ...] = (0, 1, 2)
-    quick: bool = False  # a handful of episodes: shows that it runs, and nothing else
+    quick: bool = False  # a handful of episodes: shows that it runs, writes no result
+    results: Path = results.FOLDER  # where the result goes
 
     @property
     def orders(self) -> list[int]:
@@ -50,6 +65,11 @@ class Task:
             changes |= {"episodes": 20, "update_episodes": 20}
         config: TrainConfig = preset(name, **changes)
         return config
+
+    @property
+    def seeds_named(self) -> str:
+        """The seeds, for people."""
+        return f"seeds {' '.join(map(str, self.seeds))}"
 
     def count(self, num_episodes: int) -> int:
         """Episodes of a measurement."""
@@ -65,57 +85,61 @@ def finished_run(path: Path, config: TrainConfig, start: Path | None = None) -> 
     return path
 
 
-def row(*cells: object) -> None:
-    """One line of a Markdown table."""
-    print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
+def table(task: Task, rests_on: str, name: str = "") -> AbstractContextManager[Callable[..., None]]:
+    """The table of a measurement, with what it rests on."""
+    source = f"python benchmarks/learner.py {task.what}; {rests_on}"
+    folder = None if task.quick else task.results
+    return results.table(f"{name or task.what}.csv", source=source, folder=folder)
 
 
-def header(*cells: str) -> None:
-    """The first two lines of a Markdown table."""
-    row(*cells)
-    row(*("---" for _ in cells))
+def figures_of(name: str, score: Score) -> dict[str, str]:
+    """Mean and standard error as cells."""
+    return {name: f"{score.mean:.2f}", f"{name}_error": f"{score.std_error:.2f}"}
 
 
 def unconstrained(task: Task) -> None:
     """Return of 100 steps without an order, 2,000 fresh episodes each."""
-    header("red", "seed", "greedy", "sampled")
-    for red in task.reds:
-        for seed in task.seeds:
+    rests_on = (
+        f"n = 2000 fresh episodes, rules head, 100 steps, {task.seeds_named}; standard errors"
+    )
+    with table(task, rests_on) as add:
+        for red, seed in product(task.reds, task.seeds):
             config = task.preset("unconstrained", red=red, seed=seed)
             run = finished_run(task.folder / f"none-{red}-{seed}", config)
             network, _ = load_network(run)
-            cells = []
-            for is_greedy in (True, False):
-                policy = LearnedDefender(network, name=run.name, is_greedy=is_greedy)
+            cells: dict[str, str] = {}
+            for name in ACTIONS:
+                policy = LearnedDefender(network, name=run.name, is_greedy=name == "greedy")
                 card = evaluate(
-                    policy,
-                    GameConfig(),
-                    reds=(red,),
-                    num_episodes=task.count(2_000),
+                    policy, GameConfig(), reds=(red,), num_episodes=task.count(2_000),
                     seed=EVALUATION_SEED,
-                )
-                score = card.score(red, 100)
-                cells.append(f"{score.mean:.2f} ± {score.std_error:.2f}")
-            row(red, seed, *cells)
+                )  # fmt: skip
+                cells |= figures_of(name, card.score(red, 100))
+            add(red=red, seed=seed, **cells)
 
 
 def leaderboard(task: Task) -> None:
     """One network against all red agents on the leaderboard's rules: the total score card."""
-    header("seed", "red", "30", "50", "100", "all")
-    for seed in task.seeds:
-        config = task.preset("leaderboard", seed=seed)
-        network, _ = load_network(finished_run(task.folder / f"leaderboard-{seed}", config))
-        for is_greedy in (True, False):
-            name = "greedy" if is_greedy else "sampled"
-            policy = LearnedDefender(network, name=name, is_greedy=is_greedy)
-            card = evaluate(
-                policy, GameConfig(rules="leaderboard-2022"), reds=("b_line", "meander", "sleep"),
-                num_episodes=task.count(1_000), seed=EVALUATION_SEED,
-            )  # fmt: skip
-            for red in ("b_line", "meander", "sleep", "total"):
-                scores = [card.score(red, horizon) for horizon in (30, 50, 100, None)]
-                cells = (f"{score.mean:.2f} ± {score.std_error:.2f}" for score in scores)
-                row(f"{seed} ({name})", red, *cells)
+    rests_on = (
+        "n = 1000 fresh episodes for each red agent, rules leaderboard-2022, "
+        f"{task.seeds_named}; standard errors"
+    )
+    with table(task, rests_on) as add:
+        for seed in task.seeds:
+            config = task.preset("leaderboard", seed=seed)
+            network, _ = load_network(finished_run(task.folder / f"leaderboard-{seed}", config))
+            for name in ACTIONS:
+                policy = LearnedDefender(network, name=name, is_greedy=name == "greedy")
+                card = evaluate(
+                    policy, GameConfig(rules="leaderboard-2022"), reds=RED_AGENTS,
+                    num_episodes=task.count(1_000), seed=EVALUATION_SEED,
+                )  # fmt: skip
+                for red in (*RED_AGENTS, "total"):
+                    cells: dict[str, str] = {}
+                    for horizon in (30, 50, 100):
+                        cells |= figures_of(f"steps_{horizon}", card.score(red, horizon))
+                    cells |= figures_of("all", card.score(red, None))
+                    add(seed=seed, actions=name, red=red, **cells)
 
 
 _SUMMARY = ("passed", "strict", "contested", "mean_return", "worst_return", "swap_gap")
@@ -128,37 +152,51 @@ def any_order_run(task: Task, red: RedAgent, seed: int) -> Path:
 
 def any_order(task: Task) -> None:
     """One policy for all orders: 200 fresh episodes for each of the 120, actions drawn."""
-    header("red", "seed", "episodes", *_SUMMARY)
-    for red in task.reds:
-        for seed in task.seeds:
+    rests_on = f"n = 200 fresh episodes an order, {len(task.orders)} orders, {task.seeds_named}"
+    with table(task, rests_on) as add:
+        for red, seed in product(task.reds, task.seeds):
             network, config = load_network(any_order_run(task, red, seed))
             measured = measure_obedience(
                 LearnedDefender(network, name="any"), SimConfig(red=red), task.orders,
                 num_episodes=task.count(200), seed=EVALUATION_SEED,
             )  # fmt: skip
-            figures = summarise(measured)
-            row(red, seed, config.episodes, *(f"{figures[name]:.4g}" for name in _SUMMARY))
+            add(red=red, seed=seed, episodes=config.episodes, **summary(measured))
+
+
+def summary(measured: list[Obedience]) -> dict[str, str]:
+    """Figures over all orders as cells."""
+    figures = summarise(measured)
+    return {name: f"{figures[name]:.4g}" for name in _SUMMARY}
 
 
 def one_order(task: Task) -> None:
     """All 120 orders from one warm start, each until the gate or 3,000 further episodes."""
-    header("red", "warm start", "median further episodes", "most", *_SUMMARY)
-    for red in task.reds:
-        base = any_order_run(task, red, 0)
-        further, measured = [], []
-        for order in task.orders:
-            config = task.preset("fast-order", red=red, order=str(order), seed=order)
-            run = finished_run(task.folder / f"order-{red}-{order:03d}", config, base)
-            network, _ = load_network(run)
-            further.append(int(last_record(run)["total_episodes"]))
-            measured += measure_obedience(
-                LearnedDefender(network, name=run.name), SimConfig(red=red), [order],
-                num_episodes=task.count(200), seed=EVALUATION_SEED,
+    rests_on = f"n = 200 fresh episodes an order, {len(task.orders)} orders, warm start of seed 0"
+    with table(task, rests_on) as add:
+        for red in task.reds:
+            further, measured = one_by_one(task, red)
+            warm = RunFolder.open(any_order_run(task, red, 0), kind="train").config["episodes"]
+            add(
+                red=red, warm_start=warm, median_further=f"{np.median(further):.0f}",
+                most_further=max(further), **summary(measured),
             )  # fmt: skip
-        warm = RunFolder.open(base, kind="train").config["episodes"]
-        figures = summarise(measured)
-        cells = (f"{figures[name]:.4g}" for name in _SUMMARY)
-        row(red, f"{warm} episodes", f"{np.median(further):.0f}", max(further), *cells)
+
+
+def one_by_one(task: Task, red: RedAgent) -> tuple[list[int], list[Obedience]]:
+    """Further episodes of each order, and how it is followed."""
+    base = any_order_run(task, red, 0)
+    further: list[int] = []
+    measured: list[Obedience] = []
+    for order in task.orders:
+        config = task.preset("fast-order", red=red, order=str(order), seed=order)
+        run = finished_run(task.folder / f"order-{red}-{order:03d}", config, base)
+        network, _ = load_network(run)
+        further.append(int(last_record(run)["total_episodes"]))
+        measured += measure_obedience(
+            LearnedDefender(network, name=run.name), SimConfig(red=red), [order],
+            num_episodes=task.count(200), seed=EVALUATION_SEED,
+        )  # fmt: skip
+    return further, measured
 
 
 def last_record(run: Path) -> dict[str, Any]:
@@ -168,39 +206,63 @@ def last_record(run: Path) -> dict[str, Any]:
 
 def published(task: Task) -> None:
     """The published baseline and all its proposals from scratch, beside ours, 3,000 episodes."""
-    header("preset", "order", "ended by", "strict", "contested", "response", "return", "fired")
-    for name in ("published", "published-all", "fast"):
-        for order in list(NAMED_ORDERS)[: len(task.orders)]:
-            config = task.preset(name, order=order, episodes=3_000)
-            run = finished_run(task.folder / f"{name}-{order}", config)
-            network, config = load_network(run)
-            (one,) = measure_obedience(
-                LearnedDefender(network, name=name), SimConfig(red="b_line"), [_index(run)],
-                num_episodes=task.count(200), seed=EVALUATION_SEED,
-            )  # fmt: skip
-            found = one.measured
-            figures = (found.strict.value, found.contested.value, found.kept.response_rate)
-            row(
-                name, one.order, last_record(run)["stopped"],
-                *("-" if value is None else f"{value:.3f}" for value in figures),
-                f"{found.mean_return:.1f} ± {found.std_error:.1f}", _fired(run),
-            )  # fmt: skip
+    rests_on = (
+        "summary over named orders against B_line, 3000 episodes at most, one seed, n = 200 fresh "
+        "episodes each"
+    )
+    orders = list(NAMED_ORDERS)[: len(task.orders)]
+    with table(task, rests_on) as add:
+        for name in ("published", "published-all", "fast"):
+            found: dict[str, list[float]] = {"strict": [], "contested": [], "response": []}
+            returns, fired = [], Counter[str]()
+            for order in orders:
+                config = task.preset(name, order=order, episodes=3_000)
+                run = finished_run(task.folder / f"{name}-{order}", config)
+                (one,) = measure_obedience(
+                    LearnedDefender(load_network(run)[0], name=name), SimConfig(red="b_line"),
+                    [_index(run)], num_episodes=task.count(200), seed=EVALUATION_SEED,
+                )  # fmt: skip
+                kept = one.measured.kept
+                for part, value in zip(
+                    found.values(),
+                    (kept.strict_compliance, kept.contested_compliance, kept.response_rate),
+                    strict=True,
+                ):
+                    part.append(value or 0.0)
+                returns.append(one.measured.mean_return)
+                fired.update(_fired(run))
+            add(
+                preset=name,
+                orders_at_95=sum(value >= 0.95 for value in found["strict"]),
+                **_ranges(found),
+                mean_return=f"{np.mean(returns):.0f}",
+                fired=", ".join(f"{what} in {count}" for what, count in fired.most_common())
+                or "nothing",
+            )
+
+
+def _ranges(found: dict[str, list[float]]) -> dict[str, str]:
+    """Lowest and highest of each figure as cells."""
+    cells: dict[str, str] = {}
+    for name, values in found.items():
+        cells |= {f"{name}_low": f"{min(values):.2f}", f"{name}_high": f"{max(values):.2f}"}
+    return cells
 
 
 def _index(run: Path) -> int:
     return int(last_record(run)["order_id"])
 
 
-def _fired(run: Path) -> str:
-    """From which update on each schedule changed anything."""
+def _fired(run: Path) -> set[str]:
+    """Which schedules changed anything, and what else than the budget ended the run."""
     records = RunFolder.open(run, kind="train").journal().read()
-    first = records[0]["settings"]
-    changes = []
-    for name in ("num_episodes", "weight", "learning_rate", "epochs", "mask_factor"):
-        updates = [r["update"] for r in records if r["settings"][name] != first[name]]
-        if updates:
-            changes.append(f"{name} from update {updates[0]}")
-    return ", ".join(changes) or "nothing"
+    first, stopped = records[0]["settings"], records[-1]["stopped"]
+    found = {
+        title
+        for name, title in SCHEDULES.items()
+        if any(record["settings"][name] != first[name] for record in records)
+    }
+    return found | ({ENDS[stopped]} if stopped in ENDS else set())
 
 
 COMMANDS: dict[str, Callable[[Task], None]] = {

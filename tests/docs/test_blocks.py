@@ -22,7 +22,6 @@ import torch
 import tyro
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-import standing_orders
 from standing_orders.cli import app
 from standing_orders.detect.data import load
 from standing_orders.detect.data.synthetic import make_sessions
@@ -42,9 +41,6 @@ IS_LONG = re.compile(r"--engine ray|detect compare|python benchmarks/")
 NEEDS_FILES = "--format nsl-kdd"  # a data set that is not shipped: its command is only parsed
 RUN = all_commands("standing-orders ")
 SCRIPTS = all_commands("python benchmarks/")
-needs_api = pytest.mark.skipif(
-    not hasattr(standing_orders, "preset"), reason="the Python interface and --preset"
-)
 
 
 def words_of(command: str) -> list[str]:
@@ -132,7 +128,6 @@ def run_python(text: str, names: dict[str, Any]) -> None:
         assert value == shown, ast.unparse(node)
 
 
-@needs_api
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_page_runs_from_top_to_bottom(
     page: Path, newcomer: Path, capsys: pytest.CaptureFixture[str]
@@ -155,14 +150,12 @@ def test_there_are_no_other_blocks() -> None:
 
 
 # ------------------------------------------------------------------------------- what takes longer
-@needs_api
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [one for one in RUN if IS_LONG.search(one)])
 def test_long_command_runs(command: str, newcomer: Path) -> None:
     run_command(command, newcomer)
 
 
-@needs_api
 @pytest.mark.parametrize("command", RUN)
 def test_command_can_be_parsed(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     words = shortened(command)
@@ -179,6 +172,7 @@ def short_script(command: str, folder: Path) -> list[str]:
     added = {
         "search.py": ["--num-seeds", "2", "--results", str(folder)],
         "detect.py": ["--quick", "--seeds", "1"],
+        "belief.py": ["--episodes", "2", "--orders", "2", "--results", str(folder)],
         "defenders.py": ["--episodes", "2", "--results", str(folder)],
         "speed.py": ["--seconds", "0.01", "--episodes", "100", "--results", str(folder)],
         "learner.py": ["--quick", "--folder", str(folder), "--seeds", "0", "--reds", "meander"],

@@ -50,7 +50,6 @@ class TrainTeam(Resumable, WithPreset, DetectConfig):
         from standing_orders.cli.detect_tables import watch_team
         from standing_orders.detect.assess.report import rules_not_kept
         from standing_orders.detect.learn.run import resume, train
-        from standing_orders.runs.folder import RunFolder
 
         if self.resume:
             more = self.learn.iterations if self.was_given("--learn.iterations") else None
