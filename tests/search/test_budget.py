@@ -34,13 +34,13 @@ def test_a_visit_never_gets_more_than_is_free_nor_than_its_limit(
 
 
 def test_the_last_visit_gets_what_is_left() -> None:
-    allowance = next_allowance(SearchConfig(), 1_234, is_first=False)
+    allowance = next_allowance(SearchConfig(order_episodes=2_000), 1_234, is_first=False)
     assert allowance is not None
     assert allowance.total == 1_234
 
 
 def test_a_base_policy_takes_its_part_of_the_budget() -> None:
-    config = SearchConfig(budget=1_000, base=BaseConfig(episodes=900))
+    config = SearchConfig(budget=1_000, base=BaseConfig(episodes=900), prior="none")
     assert for_orders(config, is_base_given=False) == 100
     assert for_orders(config, is_base_given=True) == 1_000
     assert final_reserve(config, is_base_given=False) == 10
