@@ -248,9 +248,9 @@ class GateConfig(Config):
         ge=0,
         le=10_000,
         strict=True,
-        description="kind contested: in a game without a head start every second episode of a "
-        "measurement starts so many steps late, with several types held, and counts for contested "
-        "compliance alone; 0: none does.",
+        description="kind contested: in a game without a head start half of the episodes of a "
+        "measurement start so many steps late, with several types held, and count for contested "
+        "compliance alone; 0: none do.",
     )
     contested_floor: float = Field(0.0, ge=0, le=1, description="Contested compliance to reach.")
     response_floor: float = Field(0.0, ge=0, le=1, description="Response rate to reach.")

@@ -26,7 +26,7 @@ def one_thread() -> Iterator[None]:
 
 def make_actor(seed: int = 0) -> NetworkActor:
     """Sharper than at the start, so that the last bits of its logits decide now and then."""
-    layout = InputLayout(has_focus=True, has_memory=True)
+    layout = InputLayout(has_belief=True, has_memory=True, certainty=0.95)
     network = ActorCritic(layout, hidden=(32, 32), activation="tanh", seed=seed)
     with torch.no_grad():
         network.actor[-1].weight.mul_(100)

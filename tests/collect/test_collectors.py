@@ -71,7 +71,7 @@ def test_an_episode_is_the_same_in_any_company(actor: NetworkActor, plan: MakePl
 
 
 def test_few_rows_may_need_padding_and_many_never_do() -> None:
-    layout = InputLayout(has_focus=True, has_memory=True)
+    layout = InputLayout(has_belief=True, has_memory=True, certainty=0.95)
     assert 1 <= least_rows(layout, (64, 64), "tanh", 100) <= 100
     assert least_rows(layout, (64, 64), "tanh", 1) == 1
 

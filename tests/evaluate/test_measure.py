@@ -11,9 +11,17 @@ from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.defenders import ScriptedDefender
 from standing_orders.collect.local import BatchCollector
 from standing_orders.config import GateConfig, SimConfig, TrainConfig
-from standing_orders.evaluate.measure import MAX_BATCH, Measured, fresh_seeds, measure, play
-from standing_orders.learn.build import game_of, make_network, measure_network
+from standing_orders.evaluate.measure import (
+    MAX_BATCH,
+    Measured,
+    fresh_seeds,
+    late_start,
+    measure,
+    play,
+)
+from standing_orders.learn.build import _batches, game_of, make_network, measure_network
 from standing_orders.learn.rollout import collect
+from standing_orders.rules.compliance import count_with_late
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import environment_seeds
 from standing_orders.stats import pooled_ratio
@@ -42,7 +50,10 @@ def test_a_network_is_measured_in_the_episodes_that_a_rollout_plays() -> None:
 
 
 def test_the_foothold_counts_if_asked_for() -> None:
-    config = TrainConfig(order="7", ppo={"hidden": (4,)}, alignment={"count_foothold": True})
+    config = TrainConfig(
+        order="7", ppo={"hidden": (4,), "belief": False}, alignment={"count_foothold": True},
+        certainty="none", gate={"kind": "strict"},
+    )  # fmt: skip
     network = make_network(config)
     found = measure_network(network, config, environment_seeds(5, 10))
     rollout = collect(
@@ -50,6 +61,43 @@ def test_the_foothold_counts_if_asked_for() -> None:
     )
     assert found.kept == rollout.counts
     assert found.kept.held_steps == 10 * 100
+
+
+def test_where_the_gate_is_contested_half_of_the_episodes_start_late() -> None:
+    """Each half is a rollout of its own seeds; only contested fixes of the second count."""
+    config = TrainConfig(order="7", ppo={"hidden": (4,)}, certainty="none")
+    network, seeds = make_network(config), environment_seeds(5, 21)
+    found = measure_network(network, config, seeds)
+    first, late = (
+        collect(BatchCollector(game_of(game)), network, np.full(count, 7), seed=seed)
+        for game, count, seed in (
+            (config, 11, 5),
+            (config.model_copy(update={"head_start": 20}), 10, 16),
+        )
+    )
+    assert found.mean_return == pytest.approx(first.mean_return)
+    assert found.kept == count_with_late(first.tallies, late.tallies)
+    assert found.kept.contested > first.counts.contested
+    assert found.kept.judged == first.counts.judged
+
+
+@pytest.mark.parametrize(
+    ("gate", "head_start", "late"),
+    [({}, 0, 20), ({"contested_starts": 7}, 0, 7), ({}, 3, 0), ({"kind": "strict"}, 0, 0)],
+)
+def test_episodes_start_late_only_where_the_game_has_no_head_start(
+    gate: dict[str, Any], head_start: int, late: int
+) -> None:
+    assert late_start(SimConfig(head_start=head_start), GateConfig(**gate)) == late
+
+
+def test_episodes_beyond_one_batch_are_those_of_their_seeds() -> None:
+    seeds = fresh_seeds(3, MAX_BATCH + 30)
+    parts = _batches(seeds[MAX_BATCH - 20 :])
+    assert [part.tolist() for part in parts] == [
+        seeds[MAX_BATCH - 20 : MAX_BATCH].tolist(), seeds[MAX_BATCH:].tolist(),
+    ]  # fmt: skip
+    assert [len(part) for part in _batches(environment_seeds(0, MAX_BATCH + 1))] == [MAX_BATCH, 1]
 
 
 def test_an_episode_does_not_depend_on_how_many_are_played_with_it() -> None:
@@ -106,9 +154,11 @@ def measured() -> Callable[..., Measured]:
 def test_the_gate_is_part_of_it(measured: Callable[..., Measured]) -> None:
     strict = measured().strict.value
     assert strict is not None
-    assert measured(min_judged=10, threshold=strict).gate.verdict == "passed"
-    assert measured(min_judged=10, threshold=strict + 0.01).gate.verdict == "failed"
+    easy = {"kind": "strict", "min_judged": 10}
+    assert measured(**easy, threshold=strict).gate.verdict == "passed"
+    assert measured(**easy, threshold=strict + 0.01).gate.verdict == "failed"
     assert measured(min_judged=10**6).gate.verdict == "untested"
+    assert measured(min_judged=10, threshold=strict).gate.verdict == "untested"  # few contested
 
 
 def test_it_survives_the_journal(measured: Callable[..., Measured]) -> None:

@@ -8,13 +8,17 @@ import pytest
 import torch
 
 from standing_orders.cage2.batch import Cage2Batch
-from standing_orders.config import SimConfig
+from standing_orders.config import GateConfig, SimConfig
 from standing_orders.evaluate.measure import Measured
 from standing_orders.evaluate.obedience import Obedience, measure_obedience, summarise
 from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.rollout import collect
-from standing_orders.rules.compliance import OrderCompliance, ratio_of_tallies
-from standing_orders.rules.gate import GateResult
+from standing_orders.rules.compliance import (
+    OrderCompliance,
+    count_with_late,
+    ratio_of_tallies,
+)
+from standing_orders.rules.gate import GateResult, judge_gate
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import child_seed
 from standing_orders.stats import Ratio
@@ -24,10 +28,18 @@ B_LINE = SimConfig(red="b_line")
 
 
 def measure(
-    net: Any, orders: list[int], *, episodes: int = 40, is_greedy: bool = False, seed: int = 0
+    net: Any,
+    orders: list[int],
+    *,
+    episodes: int = 40,
+    is_greedy: bool = False,
+    seed: int = 0,
+    **gate: Any,
 ) -> list[Obedience]:
     policy = LearnedDefender(net, name="it", orders=range(120), is_greedy=is_greedy)
-    return measure_obedience(policy, B_LINE, orders, num_episodes=episodes, seed=seed)
+    return measure_obedience(
+        policy, B_LINE, orders, num_episodes=episodes, seed=seed, gate=GateConfig(**gate)
+    )
 
 
 def always_restore(net: Any, *hosts: int) -> Any:
@@ -43,7 +55,7 @@ def always_restore(net: Any, *hosts: int) -> Any:
 def test_the_figures_are_those_of_the_episodes_played(network: Make) -> None:
     """A rollout with the same seed plays the same episodes, judged once by each order."""
     net, told = network(), Order(63)
-    found = measure(net, [told.index])[0]
+    found = measure(net, [told.index], kind="strict")[0]
     rollouts = [
         collect(
             Cage2Batch(40, B_LINE), net, np.full(40, told.index),
@@ -59,6 +71,22 @@ def test_the_figures_are_those_of_the_episodes_played(network: Make) -> None:
     assert measured.contested.value == measured.kept.contested_compliance
     compliant, judged = ratio_of_tallies(rollouts[1].tallies, is_contested=True)
     assert found.swapped_contested.value == pytest.approx(compliant.sum() / judged.sum())
+
+
+def test_late_episodes_count_for_contested_compliance_alone(network: Make) -> None:
+    net, told = network(), Order(63)
+    found = measure(net, [told.index], contested_starts=15)[0].measured
+    seed = child_seed(0, "obedience", "b_line")
+    first, late = (
+        collect(
+            Cage2Batch(20, SimConfig(red="b_line", head_start=head_start)), net,
+            np.full(20, told.index), seed=seed + start,
+        )
+        for start, head_start in ((0, 0), (20, 15))
+    )  # fmt: skip
+    assert found.mean_return == pytest.approx(first.mean_return)
+    assert found.kept == count_with_late(first.tallies, late.tallies)
+    assert found.gate == judge_gate(first.tallies, GateConfig(), late.tallies)
 
 
 def test_all_of_it_is_plain_data(network: Make) -> None:
@@ -98,18 +126,10 @@ def test_a_policy_that_does_not_listen_has_no_swap_gap_on_average(network: Make)
 
 
 def test_a_policy_that_listens_has_a_swap_gap(network: Make) -> None:
-    """It restores hosts of the type in focus: the highest-ranked one it believes compromised."""
-    net = network(hidden=(8,), has_focus=True)
-    with torch.no_grad():
-        for parameter in net.actor.parameters():
-            parameter.zero_()
-        net.actor[-1].bias.fill_(-30.0)
-        net.actor[-1].bias[0] = 0.0
-        for unit_type, hosts in enumerate([[], [1, 2, 3], [7], [4, 5, 6], [9, 10, 11, 12]]):
-            net.actor[0].weight[unit_type, 77 + unit_type] = 10.0
-            net.actor[-1].weight[[132 + host for host in hosts], unit_type] = 60.0
+    """It restores any host, but only what the order allows as far as it can know."""
+    net = always_restore(network(has_belief=True, certainty=0.95), *range(1, 8), *range(9, 13))
     found = summarise(measure(net, [40, Order(40).backwards().index], episodes=100))
-    assert found["contested"] > 0.7
+    assert found["contested"] > 0.9
     assert found["swap_gap"] > 0.4
 
 

@@ -20,10 +20,11 @@ from standing_orders.search.engines import open_engine
 from standing_orders.search.run import search
 
 CONFIG = SearchConfig(
-    budget=900, order_episodes=90, update_episodes=20, evaluation_episodes=20, final_episodes=40,
+    budget=1_140, order_episodes=90, update_episodes=20, evaluation_episodes=20, final_episodes=40,
     parallel=2, red="meander", seed=4, base={"episodes": 60},
-    gate={"episodes": 20, "min_judged": 2, "threshold": 0.2},
-    ppo={"hidden": (8,), "epochs": 2, "focus": True, "share_penalty": 0.2},
+    gate={"episodes": 20, "min_judged": 2, "min_contested": 1, "threshold": 0.2},
+    stop_at_gate=True, prior_episodes=2, stop_chance=0.0,
+    ppo={"hidden": (8,), "epochs": 2},
     alignment={"violation_cost": 5.0},
 )  # fmt: skip
 FILES = ("journal.jsonl", "gp_sampling_log.csv", "leaderboard.csv", "training_log.csv")
@@ -99,7 +100,7 @@ def test_the_budget_is_used_exactly_and_shown_apart(whole: Path) -> None:
             sums[name] = sums.get(name, 0) + count
     assert sum(sums.values()) == CONFIG.budget
     assert sums["base"] == CONFIG.base.episodes
-    assert set(sums) == {"base", "training", "gate", "evaluation", "final"}
+    assert set(sums) == {"base", "prior", "training", "gate", "evaluation", "final"}
     for record in records:
         if record["event"] == "result":
             played = record["episodes"]["training"] + record["episodes"]["gate"]

@@ -24,7 +24,7 @@ CONFIG = TrainConfig(
     update_episodes=20,
     checkpoint_every=3,
     alignment=AlignmentConfig(violation_cost=5.0),
-    ppo=PpoConfig(focus=True, share_penalty=0.2, epochs=2),
+    ppo=PpoConfig(epochs=2),
 )
 # Trains or resumes, and kills itself when the journal has that many records.
 CHILD = """
@@ -181,4 +181,5 @@ def test_a_warm_start_begins_with_the_other_policy_and_counts_its_episodes(
 def test_the_network_of_a_run_can_be_loaded(whole: Path) -> None:
     network, config = load_network(whole)
     assert config == CONFIG
-    assert network.layout.size == 52 + 25 + 5
+    assert network.layout.size == 52 + 25 + 5 + 13 + 39
+    assert network.layout.certainty == CONFIG.certainty == 0.95

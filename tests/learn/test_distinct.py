@@ -126,7 +126,7 @@ def _groups(rollout: Rollout, targets: torch.Tensor) -> list[tuple[float, list[i
     groups: dict[tuple[Any, ...], list[int]] = {}
     flat = rollout.inputs[:-1].reshape(-1, 77)
     for i, row in enumerate(flat):
-        key = (row.tobytes(), int(rollout.actions.ravel()[i]), int(rollout.held_hosts.ravel()[i]))
+        key = (row.tobytes(), int(rollout.actions.ravel()[i]), int(rollout.top.ravel()[i]))
         groups.setdefault(key, []).append(i)
     return [(float(targets[chosen].mean()), chosen) for chosen in groups.values()]
 
@@ -171,25 +171,30 @@ def test_rows_that_differ_in_action_or_packed_state_are_not_merged() -> None:
     assert len(find_distinct(rows, np.int64(1) << np.arange(30)).first) == 30
 
 
-@pytest.mark.parametrize("name", ["actions", "top", "num_held", "held_hosts", None])
-def test_only_rows_equal_in_action_and_true_state_share_a_row(name: str | None) -> None:
-    """Two steps, alike but for one thing."""
-    values = {
+@pytest.mark.parametrize(
+    ("name", "num_rows"),
+    [("actions", 2), ("top", 2), ("inputs", 2), ("num_held", 1), ("held_hosts", 1), (None, 1)],
+)
+def test_only_rows_equal_in_inputs_action_and_top_type_share_a_row(
+    name: str | None, num_rows: int
+) -> None:
+    """Two steps, alike but for one thing; what the loss does not ask for parts nothing."""
+    values: dict[str, Any] = {
+        "inputs": np.zeros((3, 1, 77), dtype=np.int8),
         "actions": np.array([[16], [16]]),
         "top": np.array([[4], [4]], dtype=np.int8),
         "num_held": np.array([[1], [1]], dtype=np.int8),
         "held_hosts": np.array([[1 << 9], [1 << 9]], dtype=np.int16),
     }
-    change = {"actions": 17, "top": -1, "num_held": 2, "held_hosts": 1 << 12 | 1 << 9}
+    change = {"inputs": 1, "actions": 17, "top": -1, "num_held": 2, "held_hosts": 1 << 12 | 1 << 9}
     if name is not None:
         values[name][1, 0] = change[name]
     rollout = Rollout(
-        inputs=np.zeros((3, 1, 77), dtype=np.int8),
         rewards=np.array([[1.0], [-1.0]]),
         verdicts=np.zeros((2, 1), np.int8),
         tallies=np.zeros((1, 9), np.int64),
         **values,
     )
     rows = build_rows(make_network(0), rollout, np.zeros((2, 1)), PpoConfig())
-    assert len(rows.actions) == (1 if name is None else 2)
+    assert len(rows.actions) == num_rows
     assert math.isclose(float(rows.weights.sum()), 2)

@@ -15,6 +15,13 @@ from standing_orders.learn.rollout import collect
 from standing_orders.seeding import environment_seeds
 
 Make = Callable[..., Any]
+GAME = SimConfig(red="meander", horizon=40)
+LAYOUTS: list[dict[str, Any]] = [
+    {},
+    {"has_order": False},
+    {"has_memory": True},
+    {"has_belief": True, "has_memory": True, "certainty": 0.95},
+]
 
 
 def play(defender: LearnedDefender, seed: int, num_envs: int, steps: int = 40) -> np.ndarray:
@@ -35,24 +42,24 @@ def sharp(net: Any, factor: float = 200.0) -> Any:
     return net
 
 
-@pytest.mark.parametrize("layout", [{}, {"has_order": False}, {"has_focus": True, "has_memory": 1}])
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_greedily_it_does_what_a_greedy_rollout_does(network: Make, layout: Any) -> None:
     net = sharp(network(**layout))
-    batch = Cage2Batch(8, SimConfig(red="meander", horizon=40))
+    batch = Cage2Batch(8, GAME)
     rollout = collect(batch, net, np.full(8, 33), seed=4, is_greedy=True)
-    defender = LearnedDefender(net, name="it", orders=(33,), is_greedy=True)
+    defender = LearnedDefender(net, name="it", game=GAME, orders=(33,), is_greedy=True)
     assert np.array_equal(play(defender, 4, 8), rollout.actions)
     assert len(np.unique(rollout.actions)) > 1
 
 
-@pytest.mark.parametrize("layout", [{}, {"has_order": False}, {"has_focus": True, "has_memory": 1}])
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_told_an_order_it_draws_what_a_rollout_of_the_same_seed_draws(
     network: Make, layout: Any
 ) -> None:
     net = sharp(network(**layout), 60.0)
-    batch = Cage2Batch(8, SimConfig(red="meander", horizon=40))
+    batch = Cage2Batch(8, GAME)
     rollout = collect(batch, net, np.full(8, 33), seed=4)
-    told = LearnedDefender(net, name="it", orders=range(120)).told(33)
+    told = LearnedDefender(net, name="it", game=GAME, orders=range(120)).told(33)
     assert np.array_equal(play(told, 4, 8), rollout.actions)
     assert told.orders == (33,)
 
@@ -103,3 +110,15 @@ def test_each_environment_is_told_the_order_of_its_seed(network: Make) -> None:
     for i in range(6):
         assert np.array_equal(mixed[:, i], alone[orders[(30 + i) % 3]][:, i])
     assert len({alone[order].tobytes() for order in orders}) == 3
+
+
+def test_in_another_game_it_believes_by_the_rules_of_that_game(network: Make) -> None:
+    net = sharp(network(has_belief=True, certainty=0.95), 60.0)
+    late = SimConfig(red="meander", horizon=40, head_start=20)
+    defender = LearnedDefender(net, name="it", game=late, orders=(33,), draws="shared")
+    rollout = collect(Cage2Batch(8, GAME), net, np.full(8, 33), seed=4)
+    moved = defender.in_game(GAME)
+    assert (moved.game, moved.orders, moved.name) == (GAME, (33,), "it")
+    assert np.array_equal(play(moved, 4, 8), rollout.actions)
+    assert defender.in_game(late) is defender
+    assert defender.game == late

@@ -20,15 +20,24 @@ def equal(first: Rollout, second: Rollout) -> bool:
     return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in vars(first))
 
 
-@pytest.mark.parametrize("has_memory", [False, True])
+@pytest.mark.parametrize(
+    "layout",
+    [
+        {},
+        {"has_memory": True},
+        {"has_belief": True, "certainty": 0.95},
+        {"has_belief": True, "has_memory": True, "has_clock": True, "certainty": 0.9},
+    ],
+)
 def test_inputs_and_rewards_are_those_of_the_actions_replayed(
-    network: Make, has_memory: bool
+    network: Make, layout: dict[str, Any]
 ) -> None:
-    net = network(has_focus=True, has_memory=has_memory)
-    batch = Cage2Batch(6, SimConfig(red="meander", horizon=40))
+    net = network(**layout)
+    game = SimConfig(red="meander", horizon=40)
+    batch = Cage2Batch(6, game)
     orders = np.arange(6) * 20
     played = collect(batch, net, orders, seed=9)
-    encoder = InputEncoder(net.layout, orders)
+    encoder = InputEncoder(net.layout, orders, game)
     observations = batch.reset(9)
     for step in range(40):
         row = encoder.encode(observations, np.zeros((6, net.layout.size), np.int8))

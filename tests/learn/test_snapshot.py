@@ -20,12 +20,12 @@ from standing_orders.learn.snapshot import (
 from standing_orders.learn.update import LossTerms, build_rows, update
 
 Make = Callable[..., Any]
-LAYOUTS = [
-    {"has_order": True},
-    {"has_order": True, "has_focus": True},
-    {"has_order": True, "has_memory": True},
-    {"has_order": True, "has_focus": True, "has_memory": True, "has_clock": True},
-    {"has_order": True, "has_memory": True, "has_suspects": True, "has_clock": True},
+LAYOUTS: list[dict[str, Any]] = [
+    {},
+    {"has_belief": True},
+    {"has_memory": True},
+    {"has_belief": True, "has_memory": True, "has_clock": True},
+    {"has_belief": True, "has_memory": True, "certainty": 0.95},
 ]
 
 
@@ -75,7 +75,7 @@ def test_a_restored_optimiser_makes_the_next_update_bit_for_bit(
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_warm_start_without_order_inputs_acts_exactly_alike_on_all_orders(
-    network: Make, rollout: Make, layout: dict[str, bool]
+    network: Make, rollout: Make, layout: dict[str, Any]
 ) -> None:
     old, new = network(1, has_order=False), network(2, **layout)
     warm_start(new, network_arrays(old), InputLayout(has_order=False))
@@ -84,6 +84,8 @@ def test_a_warm_start_without_order_inputs_acts_exactly_alike_on_all_orders(
     for _ in range(20):
         extra = rng.integers(0, 5, (100, new.layout.size - 52))
         inputs = np.hstack([observations, extra]).astype(np.int8)
+        if new.layout.certainty is not None:  # alike where every fix is lawful
+            inputs[:, new.layout.blocks["lawful"]] = 1
         with torch.no_grad():
             ours, theirs = new.prepare(inputs), old.prepare(observations)
             torch.testing.assert_close(new.logits(ours), old.logits(theirs), rtol=0, atol=1e-6)
@@ -102,7 +104,7 @@ def test_a_warm_start_plays_the_same_episodes_whatever_it_is_told(
 
 def test_a_warm_start_puts_each_kind_of_input_where_it_belongs(network: Make) -> None:
     old = network(1, has_memory=True)
-    new = network(2, has_focus=True, has_memory=True)
+    new = network(2, has_memory=True, certainty=0.95)
     warm_start(new, network_arrays(old), InputLayout(has_memory=True))
     theirs, ours = old.actor[0].weight, new.actor[0].weight
     assert torch.equal(ours[:, :77], theirs[:, :77])
@@ -117,11 +119,12 @@ def test_a_warm_start_from_the_same_layout_takes_all_weights(network: Make) -> N
         assert torch.equal(a, b)
 
 
-@pytest.mark.parametrize("lacking", ["order", "memory", "focus", "suspects", "clock"])
+@pytest.mark.parametrize("lacking", ["order", "memory", "belief", "lawful", "clock"])
 def test_a_warm_start_from_inputs_that_are_lacking_is_refused_by_name(
     network: Make, lacking: str
 ) -> None:
-    layout = {"has_order": lacking == "order", f"has_{lacking}": True}
+    layout: dict[str, Any] = {"has_order": False}
+    layout |= {"certainty": 0.95} if lacking == "lawful" else {f"has_{lacking}": True}
     old, new = network(1, **layout), network(2, has_order=False)
     with pytest.raises(CheckpointError, match=lacking):
         warm_start(new, network_arrays(old), InputLayout(**layout))

@@ -21,7 +21,8 @@ from standing_orders.learn.trainer import Trainer
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import environment_seeds
 
-SMALL = {"hidden": (16,), "epochs": 2}
+SMALL = {"hidden": (16,), "epochs": 2, "belief": False, "memory": False}
+BELIEVING = {"certainty": 0.95, "ppo": {"belief": True, "memory": True}}
 ALL_SCHEDULES = {
     "weight_stages": True, "small_updates": True, "soft_mask": True, "more_epochs": True,
     "compliance_loss": 1.0, "learning_rate_steps": True,
@@ -29,7 +30,9 @@ ALL_SCHEDULES = {
 
 
 def config(**options: Any) -> TrainConfig:
-    options = {"order": "reverse", "episodes": 60, "update_episodes": 20, "seed": 4} | options
+    """A small run of the plain learner: no belief, anything allowed."""
+    plain = {"order": "reverse", "episodes": 60, "update_episodes": 20, "seed": 4}
+    options = plain | {"certainty": "none"} | options
     return TrainConfig(**(options | {"ppo": SMALL | options.get("ppo", {})}))
 
 
@@ -55,7 +58,8 @@ class Spy:
 
         def spy(collector: Any, network: Any, orders: Any, **options: Any) -> Any:
             seeds = environment_seeds(options["seed"], len(orders))
-            self.gates.append({"orders": orders, "seeds": seeds})
+            head_start = collector.spec.game.head_start
+            self.gates.append({"orders": orders, "seeds": seeds, "head_start": head_start})
             return collect(collector, network, orders, **options)
 
         monkeypatch.setattr(build, "collect", spy)
@@ -72,6 +76,8 @@ class Spy:
         {},
         {"order": "any", "red": "mixed"},
         {"order": "none"},
+        BELIEVING,
+        BELIEVING | {"order": "any", "red": "mixed", "attackers": "all"},
         {"alignment": {"weight": 30.0, "violation_cost": 2.0}, "schedules": ALL_SCHEDULES},
     ],
 )
@@ -87,8 +93,11 @@ def test_another_seed_gives_another_run() -> None:
 
 
 @pytest.mark.parametrize("order", ["reverse", "any"])
-def test_a_run_restored_in_the_middle_goes_on_bit_for_bit(order: str) -> None:
-    options = {"order": order, "episodes": 80, "schedules": ALL_SCHEDULES}
+@pytest.mark.parametrize("learner", [{}, BELIEVING], ids=["plain", "believing"])
+def test_a_run_restored_in_the_middle_goes_on_bit_for_bit(
+    order: str, learner: dict[str, Any]
+) -> None:
+    options = {"order": order, "episodes": 80, "schedules": ALL_SCHEDULES, **learner}
     whole, broken = Trainer(config(**options)), Trainer(config(**options))
     records = train(whole)
     train(broken, 2)
@@ -149,8 +158,10 @@ def test_any_tells_other_orders_in_every_update(monkeypatch: pytest.MonkeyPatch)
     [
         ({"order": "none"}, 52),
         ({"order": "any"}, 77),
-        ({"order": "reverse", "ppo": {"focus": True}}, 82),
-        ({"order": "none", "ppo": {"focus": True}}, 52),
+        ({"order": "reverse", "certainty": 0.95}, 82),
+        ({"order": "none", "certainty": 0.95}, 52),  # nothing can be unlawful
+        ({"order": "none", "ppo": {"belief": True}}, 65),
+        ({"order": "any", **BELIEVING}, 52 + 25 + 5 + 13 + 39),
     ],
 )
 def test_a_network_is_shown_an_order_only_if_it_has_one(options: dict[str, Any], size: int) -> None:
@@ -180,8 +191,6 @@ def test_without_an_order_there_is_no_alignment_and_the_total_is_the_environment
 @pytest.mark.parametrize(
     "options",
     [
-        {"ppo": {"share_penalty": 5.0}},
-        {"ppo": {"imitation": 5.0}},
         {"schedules": {"compliance_loss": 5.0}},
         {"schedules": {"soft_mask": True}},
     ],
@@ -213,7 +222,10 @@ def test_the_three_rewards_are_those_of_the_episodes(monkeypatch: pytest.MonkeyP
 # -------------------------------------------------------------------------------------- schedules
 def test_settings_follow_the_episodes_played_and_the_compliance_of_the_update_before() -> None:
     alignment = {"weight": 30.0}
-    trainer = Trainer(config(schedules=ALL_SCHEDULES, alignment=alignment, episodes=5_000))
+    constant = {"final_learning_rate": None}
+    trainer = Trainer(
+        config(schedules=ALL_SCHEDULES, alignment=alignment, episodes=5_000, ppo=constant)
+    )
     first = trainer.step()
     wanted = {"num_episodes": 20, "weight": 30.0, "learning_rate": 2e-3, "epochs": 2}
     assert first["settings"] == wanted | {"mask_factor": None}
@@ -237,7 +249,7 @@ def test_a_masked_update_begins_with_the_probabilities_it_played_with() -> None:
 
 
 # ------------------------------------------------------------------------------------------- gate
-EASY = {"threshold": 0.0, "min_judged": 1, "episodes": 30}
+EASY = {"kind": "strict", "threshold": 0.0, "min_judged": 1, "episodes": 30}
 
 
 def test_the_gate_is_measured_on_fresh_episodes_without_a_mask(
@@ -245,8 +257,11 @@ def test_the_gate_is_measured_on_fresh_episodes_without_a_mask(
 ) -> None:
     spy = Spy(monkeypatch)
     trainer = Trainer(
-        config(gate=EASY | {"min_judged": 10**6}, schedules={"soft_mask": True}, episodes=40)
-    )
+        config(
+            gate=EASY | {"min_judged": 10**6}, schedules={"soft_mask": True}, episodes=40,
+            stop_at_gate=True,
+        )
+    )  # fmt: skip
     trainer.progress.compliance = 0.9
     records = train(trainer)
     assert spy.calls[0]["mask_factor"] == 0.1
@@ -265,7 +280,7 @@ def test_the_gate_is_measured_on_fresh_episodes_without_a_mask(
 
 
 def test_passing_the_gate_stops_the_run() -> None:
-    records = train(Trainer(config(gate=EASY)))
+    records = train(Trainer(config(gate=EASY, stop_at_gate=True)))
     assert len(records) == 1
     assert records[0]["gate"]["passed"]
     assert records[0]["stopped"] == "gate passed"
@@ -273,14 +288,35 @@ def test_passing_the_gate_stops_the_run() -> None:
 
 @pytest.mark.parametrize("options", [{"order": "any"}, {"order": "none"}, {"stop_at_gate": False}])
 def test_there_is_no_gate_without_one_order_or_if_switched_off(options: dict[str, Any]) -> None:
-    records = train(Trainer(config(gate=EASY, **options)))
+    records = train(Trainer(config(**({"gate": EASY, "stop_at_gate": True} | options))))
     assert [record["gate"] for record in records] == [None] * 3
     assert records[-1]["stopped"] == "budget used"
 
 
 def test_a_failed_gate_does_not_stop_the_run() -> None:
-    records = train(Trainer(config(gate=EASY | {"response_floor": 1.0})))
+    records = train(Trainer(config(gate=EASY | {"response_floor": 1.0}, stop_at_gate=True)))
     assert [record["gate"]["passed"] for record in records] == [False] * 3
+
+
+def test_the_contested_gate_plays_half_of_its_episodes_from_a_late_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spy = Spy(monkeypatch)
+    gate = EASY | {"kind": "contested", "min_contested": 1}
+    (record,) = train(Trainer(config(gate=gate, stop_at_gate=True)))
+    assert record["stopped"] == "gate passed"
+    assert record["gate_episodes"] == 30
+    assert record["gate"]["episodes"] == 15
+    assert [call["head_start"] for call in spy.gates] == [0, 20]
+    first, late = (set(call["seeds"].tolist()) for call in spy.gates)
+    assert (len(first), len(late), len(first | late)) == (15, 15, 30)
+
+
+def test_an_order_kept_by_construction_is_kept_before_anything_is_learned() -> None:
+    free, bound = (Trainer(config(head_start=20, **learner)).step() for learner in ({}, BELIEVING))
+    assert free["compliance"]["contested"] < 0.6
+    assert bound["compliance"]["contested"] > 0.9
+    assert bound["compliance"]["strict"] > 0.9
 
 
 # --------------------------------------------------------------------------------------- numerics

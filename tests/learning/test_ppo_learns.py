@@ -38,12 +38,11 @@ def test_against_b_line_three_thousand_episodes_help_a_lot() -> None:
     assert sum(found[-5:]) / 5 > -120
 
 
-def test_a_share_penalty_and_a_cost_teach_an_order() -> None:
-    """User before enterprise is the hard one; see the issue."""
-    ppo = {"hidden": (32,), "share_penalty": 1.0, "imitation": 0.5, "focus": True}
+def test_an_order_is_kept_from_the_first_update_to_the_last() -> None:
+    """User before enterprise is the hard one."""
     records = train(
-        order="user_priority", episodes=600, update_episodes=50, ppo=ppo, seed=0,
-        alignment={"violation_cost": 2.0}, stop_at_gate=False,
-    )  # fmt: skip
-    before, after = (records[i]["compliance"]["contested"] for i in (0, -1))
-    assert after > before + 0.15
+        order="user_priority", episodes=300, update_episodes=50, ppo={"hidden": (32,)}, seed=0
+    )
+    for record in records:
+        assert record["compliance"]["strict"] > 0.93
+        assert record["compliance"]["contested"] > 0.85

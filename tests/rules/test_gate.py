@@ -52,10 +52,10 @@ def test_the_columns_are_those_of_a_tally() -> None:
         ({}, {"threshold": 0.96}, "failed"),
     ],
 )
-def test_by_default_strict_compliance_over_enough_judged_fixes_passes(
+def test_the_strict_gate_passes_strict_compliance_over_enough_judged_fixes(
     change: dict[str, int], gate: dict[str, Any], verdict: str
 ) -> None:
-    result = judge(PASSING | change, **gate)
+    result = judge(PASSING | change, kind="strict", **gate)
     assert result.verdict == verdict
     assert result.has_passed is (verdict == "passed")
 
@@ -77,7 +77,7 @@ def test_by_default_strict_compliance_over_enough_judged_fixes_passes(
 def test_the_contested_gate_wants_contested_fixes_and_tells_why(
     change: dict[str, int], verdict: str, reason: str
 ) -> None:
-    result = judge(SURE | change, kind="contested")
+    result = judge(SURE | change)  # the default
     assert (result.verdict, result.reason) == (verdict, reason)
 
 
@@ -99,7 +99,7 @@ def test_fresh_episodes_are_played_only_where_the_update_gives_hope() -> None:
             contested_violations=10 - contested if contested else 0,
         )  # fmt: skip
 
-    strict, contested = GateConfig(), GateConfig(kind="contested")
+    strict, contested = GateConfig(kind="strict"), GateConfig()
     assert not is_worth_checking(OrderCompliance(), strict)
     assert not is_worth_checking(kept(94, 10), strict)
     assert is_worth_checking(kept(95, 1), strict)
@@ -108,7 +108,27 @@ def test_fresh_episodes_are_played_only_where_the_update_gives_hope() -> None:
     assert is_worth_checking(kept(95, 0), contested)  # nothing contested was seen
 
 
+def test_episodes_that_start_late_count_for_contested_compliance_alone() -> None:
+    gate = GateConfig()
+    plenty = tallies(compliant=99, violations=1)
+    assert judge_gate(plenty, gate).reason == "0 contested fixes: fewer than 200"
+    for good, bad, verdict in ((198, 2, "passed"), (180, 20, "failed"), (190, 9, "untested")):
+        # What is not contested there would break the strict part, if it counted.
+        late = tallies(violations=1_000, contested_compliant=good, contested_violations=bad)
+        assert judge_gate(plenty, gate, late).verdict == verdict
+    few = tallies(compliant=99)
+    late = tallies(compliant=1_000, contested_compliant=1_000)
+    assert judge_gate(few, gate, late).reason == "99 judged fixes: fewer than 100"
+
+
+def test_both_kinds_of_episode_are_pooled_for_contested_compliance() -> None:
+    usual = tallies(compliant=100, contested_compliant=100)
+    late = tallies(contested_compliant=100)
+    assert judge_gate(usual, GateConfig(), late).verdict == "passed"
+    assert judge_gate(usual, GateConfig(min_contested=201), late).verdict == "untested"
+
+
 def test_a_result_survives_the_journal() -> None:
-    result = judge(PASSING)
+    result = judge(SURE)
     assert GateResult.from_json(result.to_json()) == result
     assert result.to_json()["passed"] is True

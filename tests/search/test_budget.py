@@ -1,12 +1,14 @@
 """A search's episodes are divided without rest."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from standing_orders.config import BaseConfig, SearchConfig
 from standing_orders.errors import ConfigError
-from standing_orders.search.budget import final_reserve, for_orders, next_allowance
+from standing_orders.search.budget import final_reserve, for_orders, for_prior, next_allowance
 
 numbers = st.integers(1, 5_000)
 
@@ -32,13 +34,13 @@ def test_a_visit_never_gets_more_than_is_free_nor_than_its_limit(
 
 
 def test_the_last_visit_gets_what_is_left() -> None:
-    allowance = next_allowance(SearchConfig(), 1_234, is_first=False)
+    allowance = next_allowance(SearchConfig(order_episodes=2_000), 1_234, is_first=False)
     assert allowance is not None
     assert allowance.total == 1_234
 
 
 def test_a_base_policy_takes_its_part_of_the_budget() -> None:
-    config = SearchConfig(budget=1_000, base=BaseConfig(episodes=900))
+    config = SearchConfig(budget=1_000, base=BaseConfig(episodes=900), prior="none")
     assert for_orders(config, is_base_given=False) == 100
     assert for_orders(config, is_base_given=True) == 1_000
     assert final_reserve(config, is_base_given=False) == 10
@@ -50,3 +52,44 @@ def test_a_base_policy_that_takes_everything_is_refused() -> None:
     config = SearchConfig(budget=40_000, base=BaseConfig(episodes=40_000))
     with pytest.raises(ConfigError, match=r"budget = 40000: must be greater than base.episodes"):
         for_orders(config, is_base_given=False)
+
+
+@pytest.mark.parametrize(
+    ("budget", "is_base_given", "each"),
+    [
+        (120_000, False, 50),  # as many as are asked for
+        (20_000 + 360 * 50, False, 50),
+        (20_000 + 360 * 50 - 1, False, 49),  # a third of what the base leaves
+        (20_000 + 360 * 2, False, 2),
+        (20_000 + 360 * 2 - 1, False, 0),  # one episode has no standard error
+        (20_001, False, 0),
+        (100, False, 0),
+        (360 * 2, True, 2),
+        (360 * 2 - 1, True, 0),
+        (1, True, 0),
+    ],
+)
+def test_a_prior_takes_at_most_a_third_of_what_the_base_leaves(
+    budget: int, is_base_given: bool, each: int
+) -> None:
+    config = SearchConfig(budget=budget)
+    assert for_prior(config, is_base_given=is_base_given) == each
+    left = budget - (0 if is_base_given else 20_000)
+    if left > 0:
+        assert for_orders(config, is_base_given=is_base_given) == left - 120 * each
+        assert 3 * 120 * each <= left
+
+
+@pytest.mark.parametrize(
+    "options", [{"prior": "none"}, {"start": "own"}, {"base": BaseConfig(order="none")}]
+)
+def test_a_base_that_knows_no_orders_is_not_asked(options: dict[str, Any]) -> None:
+    config = SearchConfig(**options)
+    assert for_prior(config, is_base_given=False) == 0
+    assert for_prior(config, is_base_given=True) == 0
+
+
+def test_a_prior_never_makes_a_budget_that_suffices_insufficient() -> None:
+    for budget in range(61, 2_000, 7):
+        config = SearchConfig(budget=budget, base=BaseConfig(episodes=60), prior_episodes=2)
+        assert for_orders(config, is_base_given=False) > 0

@@ -16,6 +16,7 @@ from standing_orders.search.records import (
     Choice,
     Counters,
     Final,
+    Prior,
     Record,
     Result,
     Round,
@@ -35,8 +36,9 @@ MEASURED = Measured(
 )  # fmt: skip
 RESULT = Result.of(CHOICE, MEASURED, PROGRESS, used=1_000)
 FINAL = Final(Order(54), "054", "base", True, MEASURED, 20, 1_120)
+PRIOR = Prior(tuple(-20.0 - i / 3 for i in range(120)), (0.1,) * 120, 240, 280)
 RECORDS = [
-    Base(40), Round((CHOICE, replace(CHOICE, score=None))), RESULT,
+    Base(40), PRIOR, Round((CHOICE, replace(CHOICE, score=None))), RESULT,
     replace(RESULT, measured=None), FINAL, replace(FINAL, measured=None),
 ]  # fmt: skip
 
@@ -45,6 +47,11 @@ RECORDS = [
 def test_every_record_survives_the_journal(record: Record) -> None:
     stored: Any = decode(encode(record.to_json(), "journal"))
     assert read_record(stored) == record
+
+
+def test_a_prior_counts_what_it_was_asked_with() -> None:
+    assert PRIOR.episodes == {"prior": 240}
+    assert PRIOR.to_json()["total_episodes"] == 280
 
 
 def test_a_result_counts_what_the_visit_added() -> None:

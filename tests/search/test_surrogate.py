@@ -249,3 +249,42 @@ def test_repeated_failures_and_a_success_are_all_remembered() -> None:
     chances = [pass_chance([fail] * n)[30] for n in range(4)]
     assert chances == sorted(chances, reverse=True)
     assert chances[2] < pass_chance([fail, fail, success])[30] < 0.8
+
+
+# ------------------------------------------------------------------------------------ prior mean
+PRIOR = -30.0 - 2.0 * KENDALL[17]
+
+
+def test_without_observations_the_mean_is_the_prior() -> None:
+    belief = fit_surrogate([], prior=PRIOR).belief
+    np.testing.assert_allclose(belief.mean, PRIOR)
+    assert (belief.std > 0).all()
+    assert belief.std.max() < PRIOR.std()  # what a visit may add is less than what is known
+    flat = fit_surrogate([], prior=np.full(120, -30.0)).belief
+    np.testing.assert_allclose(flat.mean, -30.0)
+    assert (flat.std > 0).all()
+
+
+def test_observations_as_the_prior_says_change_nothing() -> None:
+    seen = [Observation(order, float(PRIOR[order]), 0.5) for order in range(0, 120, 20)]
+    np.testing.assert_allclose(fit_surrogate(seen, prior=PRIOR).belief.mean, PRIOR, atol=1e-9)
+
+
+def test_observations_shift_the_prior_and_most_where_they_are() -> None:
+    """Visits gain 5 everywhere, but 15 at order 0 and near it."""
+    gain = 5.0 + 10.0 * (KENDALL[0] <= 2)
+    seen = [
+        Observation(order, float(PRIOR[order] + gain[order]), 0.1) for order in range(0, 120, 7)
+    ]
+    shift = fit_surrogate(seen, prior=PRIOR).belief.mean - PRIOR
+    np.testing.assert_allclose(shift[::7], gain[::7], atol=0.5)
+    assert shift[1] > shift[118] > 0
+
+
+def test_a_prior_is_a_mean_that_is_taken_off_and_put_back() -> None:
+    rng = np.random.default_rng(3)
+    seen = random_observations(rng)
+    less = [Observation(one.order, one.value - PRIOR[one.order], one.std_error) for one in seen]
+    found, wanted = fit_surrogate(seen, prior=PRIOR, seed=1), fit_surrogate(less, seed=1)
+    np.testing.assert_allclose(found.belief.mean, wanted.belief.mean + PRIOR)
+    np.testing.assert_allclose(found.belief.covariance, wanted.belief.covariance)

@@ -100,21 +100,30 @@ def measure(
         seeds: one fresh episode for each.
         order: what it is judged by.
         gate: what passing takes.
-        late: the same game begun late: every second episode is played there and counts for
-            contested compliance alone; see `late_start`.
+        late: the same game begun late: the second half of the episodes is played there and
+            counts for contested compliance alone; see `late_start`.
         count_foothold: see `AlignmentConfig`.
     """
-    first, second = (seeds, None) if late is None else (seeds[::2], seeds[1::2])
     how: dict[str, Any] = {"judged_by": [order], "count_foothold": count_foothold}
-    played = play(policy, make_batch, first, **how)
-    if late is None or second is None or not len(second):
-        return summarise_episodes(played, gate)
-    return summarise_episodes(played, gate, play(policy, late, second, **how))
+    if late is None or len(seeds) < 2:
+        return summarise_episodes(play(policy, make_batch, seeds, **how), gate)
+    first, second = halve(seeds)
+    return summarise_episodes(
+        play(policy, make_batch, first, **how), gate, play(policy, late, second, **how)
+    )
 
 
 def late_start(game: GameConfig, gate: GateConfig) -> int:
     """Head start of the episodes that show contested compliance; 0: the game itself does."""
     return 0 if gate.kind == "strict" or game.head_start else gate.contested_starts
+
+
+def halve(
+    seeds: NDArray[np.uint64],  # (num_episodes,)
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Seeds of the episodes of the game itself, and of those that start late."""
+    half = (len(seeds) + 1) // 2
+    return seeds[:half], seeds[half:]
 
 
 def summarise_episodes(

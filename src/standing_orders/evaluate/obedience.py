@@ -10,7 +10,13 @@ import numpy as np
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.policy import Policy
 from standing_orders.config import GateConfig, SimConfig
-from standing_orders.evaluate.measure import Measured, late_start, play, summarise_episodes
+from standing_orders.evaluate.measure import (
+    Measured,
+    halve,
+    late_start,
+    play,
+    summarise_episodes,
+)
 from standing_orders.rules.compliance import OrderCompliance, ratio_of_tallies
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import child_seed, environment_seeds
@@ -133,23 +139,26 @@ def measure_obedience(
         policy: it sees observations and the order only.
         config: the game.
         orders: which orders, by index.
-        num_episodes: fresh episodes for each; every second one starts late if the gate says so.
+        num_episodes: fresh episodes for each; half of them start late if the gate says so.
         seed: root seed; every order meets the same attacks.
         gate: what passing takes; the default gate if left out.
     """
     gate = gate or GateConfig()
     seeds = environment_seeds(child_seed(seed, "obedience", config.red), num_episodes)
     late = late_start(config, gate)
-    games = [config, config.model_copy(update={"head_start": late})] if late else [config]
+    games = [(config, seeds)]
+    if late and num_episodes > 1:
+        first, second = halve(seeds)
+        games = [(config, first), (config.model_copy(update={"head_start": late}), second)]
     results = []
     for order in map(Order, orders):
         judges = [order.index, order.backwards().index]
         played = [
             play(
-                policy.told(order.index), partial(Cage2Batch, config=game), seeds[i :: len(games)],
+                policy.told(order.index), partial(Cage2Batch, config=game), some,
                 judged_by=judges,
             )
-            for i, game in enumerate(games)
+            for game, some in games
         ]  # fmt: skip
         swapped = np.concatenate([one.tallies[1] for one in played])
         ratio = pooled_ratio(*ratio_of_tallies(swapped, is_contested=True))

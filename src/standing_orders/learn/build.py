@@ -20,6 +20,7 @@ from standing_orders.evaluate.measure import (
     MAX_BATCH,
     Episodes,
     Measured,
+    halve,
     late_start,
     summarise_episodes,
 )
@@ -69,18 +70,19 @@ def measure_network(
     Args:
         network: sees observations and the order only; actions are drawn.
         config: the order, the game and the gate.
-        seeds: one fresh episode for each; where the gate says so, every second one starts late.
+        seeds: one fresh episode for each; where the gate says so, half of them start late.
         collector: who plays; one of the config's own if left out.
     """
     order = Order.parse(config.order).index
     late = late_start(config, config.gate)
-    if not late:
+    if not late or len(seeds) < 2:
         return summarise_episodes(_play(network, config, order, seeds, collector), config.gate)
+    first, second = halve(seeds)
     begun_late = config.model_copy(update={"head_start": late})
     return summarise_episodes(
-        _play(network, config, order, seeds[::2], collector),
+        _play(network, config, order, first, collector),
         config.gate,
-        _play(network, begun_late, order, seeds[1::2], None) if len(seeds) > 1 else None,
+        _play(network, begun_late, order, second, None),
     )
 
 
@@ -107,10 +109,10 @@ def _play(
             return _play(network, config, order, seeds, opened)
     rollouts = [
         collect(
-            collector, network, np.full(len(seeds[start : start + MAX_BATCH]), order),
-            seed=int(seeds[start]), count_foothold=config.alignment.count_foothold,
+            collector, network, np.full(len(part), order), seed=int(part[0]),
+            count_foothold=config.alignment.count_foothold,
         )
-        for start in range(0, len(seeds), MAX_BATCH)
+        for part in _batches(seeds)
     ]  # fmt: skip
     returns = np.concatenate([rollout.rewards.sum(axis=0) for rollout in rollouts])
     return Episodes(
@@ -118,3 +120,9 @@ def _play(
         tallies=np.concatenate([rollout.tallies for rollout in rollouts])[None],
         reds=np.concatenate([deal_reds(config.red, len(r.tallies)) for r in rollouts]),
     )
+
+
+def _batches(seeds: NDArray[np.uint64]) -> list[NDArray[np.uint64]]:
+    """Parts that are played at once: consecutive seeds, as a plan has them."""
+    parts = np.split(seeds, np.flatnonzero(np.diff(seeds) != 1) + 1)
+    return [part[i : i + MAX_BATCH] for part in parts for i in range(0, len(part), MAX_BATCH)]

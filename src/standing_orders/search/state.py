@@ -119,19 +119,19 @@ class SearchState:
     @property
     def is_settled(self) -> bool:
         """Whether an order that is not visited yet is hardly ever better than the best one."""
-        visited = [one.order.index for one in self.results if one.has_passed]
+        followed = [one.order.index for one in self.results if one.has_passed]
         config = self.config
         if self.prior is None or not config.stop_chance or len(self.results) < config.spread:
             return False
-        if not visited:
+        if not followed:
             return False
         drawn = self.belief.sample(
             np.random.default_rng(child_seed(config.seed, "settled", len(self.results))),
             _NUM_LANDSCAPES,
         )
-        best = max(visited, key=lambda order: float(self.belief.mean[order]))
+        best = max(followed, key=lambda order: float(self.belief.mean[order]))
         margin = config.stop_margin * abs(float(self.belief.mean[best]))
-        others = np.delete(drawn, visited, axis=1)
+        others = np.delete(drawn, [one.order.index for one in self.results], axis=1)
         if not others.shape[1]:
             return True
         is_better = others.max(axis=1) > drawn[:, best] + margin
