@@ -54,9 +54,11 @@ def test_it_equals_brute_force(
         weights = np.array([weight for _, weight in paths])
         held = np.array([int(states["held"][0]) for states, _ in paths])
         privileged = np.array([int(states["privileged"][0]) for states, _ in paths])
+        malware = np.array([int(states["malware"][0]) for states, _ in paths])
         agents = np.array([int(states["red"][0]) for states, _ in paths])
         sets = np.bincount([types_of(mask) for mask in held], weights, 32)
         assert belief.held[0] == pytest.approx(weights @ bits(held), abs=1e-9)
+        assert belief.malware[0] == pytest.approx(weights @ bits(malware), abs=1e-9)
         user0_apart = np.arange(13) != 8
         wanted = weights @ bits(privileged)
         assert belief.privileged[0][user0_apart] == pytest.approx(wanted[user0_apart], abs=1e-9)
@@ -248,6 +250,23 @@ def test_a_belief_does_not_depend_on_its_place_in_the_batch() -> None:
             together.update(actions, seen)
             alone.update(actions[5:6], seen[5:6])
         assert (together.held_types[5] == alone.held_types[0]).all()
+
+
+def test_a_copied_belief_goes_on_as_the_original_does() -> None:
+    config = SimConfig(red="meander")
+    original, copy = Belief(config, 6), Belief(config, 2)
+    rows, into = np.array([4, 1]), np.array([0, 1])
+    for step, (actions, seen, _) in enumerate(watch(config, "heuristic", 6, steps=40)):
+        original.reset(seen) if actions is None else original.update(actions, seen)
+        if step == 20:
+            copy.copy_from(original, rows, into)
+        elif step > 20 and actions is not None:
+            copy.update(actions[rows], seen[rows])
+        if step >= 20:
+            assert (copy.held_types == original.held_types[rows]).all()
+            assert (copy.malware == original.malware[rows]).all()
+    with pytest.raises(ConfigError, match="same game"):
+        copy.copy_from(Belief(SimConfig(red="b_line"), 6), rows, into)
 
 
 @pytest.mark.parametrize("options", [{"reds": ()}, {"reds": ("green",)}, {"cap": 0}])

@@ -181,6 +181,31 @@ class Belief:
         update_all(self._rules, chosen, checked, words, self._memory, self._desk, self._picture)
         self.num_lost += int((self.is_lost & chosen).sum())
 
+    def copy_from(
+        self,
+        source: "Belief",
+        rows: NDArray[np.int64],  # (n,)
+        into: NDArray[np.int64],  # (n,)
+    ) -> None:
+        """Go on with beliefs of another batch, for episodes that begin in the middle of others.
+
+        Args:
+            source: of the same game, with the same cap.
+            rows: its environments.
+            into: the environments of this batch that go on with them.
+
+        Raises:
+            ConfigError: the game or the cap is another.
+        """
+        same = (self._rules, self.reds, self._memory.weights.shape[1])
+        if same != (source._rules, source.reds, source._memory.weights.shape[1]):
+            raise ConfigError("a belief can only be copied to one of the same game and cap")
+        for mine, theirs in zip(self._memory, source._memory, strict=True):
+            mine[into] = theirs[rows]
+        for mine, theirs in zip(self._picture, source._picture, strict=True):
+            mine[into] = theirs[rows]
+        self._is_begun[into] = source._is_begun[rows]
+
     def _check_chosen(self, chosen: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         if chosen is None:
             return self._everyone

@@ -29,7 +29,7 @@ from standing_orders.compiled import cache_folder, jit
 from standing_orders.config import GameConfig, RedAgent
 
 _FIRST_CAPACITY = 1 << 12
-MAX_STATES = 1 << 21
+MAX_STATES = 1 << 20
 _LEAST, _LEAST_ON_THE_WAY = 1e-12, 1e-14  # probability below which a state is left out
 _WORTH_KEEPING = 10_000  # states; fewer are played out as fast as they are read
 
