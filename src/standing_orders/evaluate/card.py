@@ -94,10 +94,11 @@ class ScoreCard:
             cells = (shown[percentile] for percentile in _SHOWN_PERCENTILES)
             rows.append((score.red, steps, score.mean, score.std_error, *score.interval, *cells))
         game = self.game
+        where = "" if self.simulator == "own" else f"simulator {self.simulator}, "
         returns = Table(
-            f"{self.policy}: rules {game.rules}, observation {game.observation}, head start "
-            f"{game.head_start}, red tempo {game.red_tempo}, n = {self.num_episodes} episodes for "
-            f"each red agent, seed {self.seed}, version {self.version}",
+            f"{self.policy}: {where}rules {game.rules}, observation {game.observation}, "
+            f"head start {game.head_start}, red tempo {game.red_tempo}, n = {self.num_episodes} "
+            f"episodes for each red agent, seed {self.seed}, version {self.version}",
             _COLUMNS,
             tuple(rows),
             ruled=frozenset(i for i, score in enumerate(self.scores) if score.horizon is None),
