@@ -15,10 +15,9 @@ def main(run: Path = Path("runs/example-team"), iterations: int = 120, steps: in
     config = DetectConfig(learn={"iterations": iterations, "steps": steps}, seed=1)
     print(train(config, run))
 
-    found = evaluate_team(run)
-    print("mean cost on the test part:", found.figures["mean_cost"])
-    for row in found.liars[:5]:
-        print(row)
+    card = evaluate_team(run)
+    print(card)  # detection and costs, the vote with liars in it, the rules
+    print("mean cost on the test part:", card.figures["mean_cost"])
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ class Table:
         for number, line in enumerate(self._texts()[: self.shown]):
             cells = [Text(line[index]) for _, index in kept]
             table.add_row(*cells, end_section=number in self.ruled)
-        return Group(Text(self.title), table)
+        return Group(*([Text(self.title)] if self.title else []), *([table] if kept else []))
 
     def remarks(self) -> list[str]:
         """What is printed below it."""

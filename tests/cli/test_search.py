@@ -21,3 +21,30 @@ def test_preset_searches_and_its_best_policy_is_scored(
     assert capsys.readouterr().out == out
     words = ("evaluate", "--policy", str(tmp_path / "run" / "best"), "--episodes", "2", "--json")
     assert run(*words, "--red", "b_line", "--order-episodes", "2") == 0
+
+
+def test_a_finished_search_is_extended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    words = ("search", "--run", str(folder), "--budget", "100", "--base.episodes", "20")
+    words += ("--update-episodes", "10", "--order-episodes", "20", "--evaluation-episodes", "4")
+    assert run(*words, "--gate.episodes", "4") == 0
+    before = (folder / "journal.jsonl").read_text()
+    resumed = ("search", "--resume", "--run", str(folder))
+    assert run(*resumed, "--budget", "100") == 2
+    assert "budget = 100: must be larger than 100" in capsys.readouterr().err
+    assert run(*resumed, "--budget", "170") == 0
+    out = capsys.readouterr().out
+    assert "170 of 170" in out
+    after = (folder / "journal.jsonl").read_text()
+    assert after.startswith(before)
+    assert after.count('"final"') > before.count('"final"')
+    assert run(*resumed) == 0
+    assert capsys.readouterr().out == out
+
+
+def test_flags_of_a_search_that_would_do_nothing_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("search", "--resume", "--run", str(tmp_path), "--order-episodes", "3")
+    assert run(*words) == 2
+    assert "--order-episodes: of no effect with --resume" in capsys.readouterr().err

@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ def test_preset_trains_and_its_policy_is_scored(
     assert run(*words, "--order-episodes", "2") == 0
     card = json.loads(capsys.readouterr().out)
     assert card["scores"][2]["horizon"] == 100
-    has_order = "none" not in (tmp_path / "run" / "config.json").read_text()
+    has_order = json.loads((tmp_path / "run" / "config.json").read_text())["order"] != "none"
     assert ("obedience" in card) == has_order
 
 
@@ -52,3 +53,85 @@ def test_a_command_that_is_stopped_before_its_run_begins_only_says_so(
     monkeypatch.setattr("standing_orders.learn.run.Trainer", stop)
     assert run("train", "--run", str(tmp_path / "run")) == INTERRUPTED
     assert capsys.readouterr().err == "interrupted\n"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("train") / "run"
+    words = ("--order", "none", "--episodes", "40", "--update-episodes", "20", "--ppo.hidden", "8")
+    assert run("train", *words, "--run", str(folder)) == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        (("--seed", "3"), "--seed"),
+        (("--seed=0", "--preset", "fast"), "--preset, --seed"),
+        (("--update_episodes", "20"), "--update-episodes"),
+        (("--ppo.no-memory",), "--ppo.no-memory"),
+    ],
+)
+def test_a_flag_that_would_do_nothing_is_refused(
+    flags: tuple[str, ...], named: str, trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("train", "--resume", "--run", str(trained), *flags) == 2
+    assert f"error: {named}: of no effect with --resume" in capsys.readouterr().err
+
+
+def test_resume_needs_the_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("train", "--resume") == 2
+    assert "name the run folder with --run" in capsys.readouterr().err
+
+
+def test_a_finished_run_is_extended_and_stays_as_it_was_until_then(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(trained, folder)
+    before = (folder / "journal.jsonl").read_text()
+    resumed = ("train", "--resume", "--run", str(folder))
+    assert run(*resumed, "--episodes", "40") == 2
+    assert "nothing to do" in capsys.readouterr().err
+    assert run(*resumed, "--episodes", "80", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["played"], found["updates"], found["stopped"]) == (80, 4, "budget used")
+    assert found["config"]["episodes"] == 80
+    assert json.loads((folder / "config.json").read_text())["episodes"] == 40
+    assert (folder / "journal.jsonl").read_text().startswith(before)
+    assert run(*resumed) == 0
+    assert "budget used after 80 episodes" in capsys.readouterr().out
+
+
+def test_an_extension_that_was_cut_short_goes_on(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    for folder in (whole, cut):
+        shutil.copytree(trained, folder)
+    assert run("train", "--resume", "--run", str(whole), "--episodes", "80") == 0
+    with monkeypatch.context() as patch:
+        patch.setattr("standing_orders.learn.trainer.Trainer.step", stop)
+        words = ("train", "--resume", "--run", str(cut), "--episodes", "80")
+        assert run(*words) == INTERRUPTED
+    assert run("train", "--resume", "--run", str(cut)) == 0
+    assert (whole / "journal.jsonl").read_bytes() == (cut / "journal.jsonl").read_bytes()
+    one, two = (max(folder.glob("checkpoints/*/tensors.safetensors")) for folder in (whole, cut))
+    assert one.parent.name == two.parent.name
+    assert one.read_bytes() == two.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("order", "folder"),
+    [
+        ("os,e,d,oh,u", "op_server-enterprise-defender-op_host-user-b_line-0"),
+        ("54", "op_server-enterprise-defender-op_host-user-b_line-0"),
+        ("none", "none-b_line-0"),
+    ],
+)
+def test_a_run_without_a_name_gets_one(
+    order: str, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("train", "--order", order, "--episodes", "20", "--update-episodes", "20") == 0
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == [folder]

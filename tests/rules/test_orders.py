@@ -39,6 +39,8 @@ def test_every_order_survives_being_written_and_read() -> None:
         assert str(Order(index)) == text
         assert Order(index).ranking == tuple(text.split(">"))
         assert Order.parse(text) == Order.parse(str(index)) == Order(index)
+        assert Order.parse(Order(index).typed) == Order(index)
+        assert not set(Order(index).typed) & set("> &|;*?'\"")  # a shell leaves it alone
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,7 @@ def test_every_order_survives_being_written_and_read() -> None:
         "defender, enterprise > op_server, op_host, user",
         "d,e,op_s,op_h,u",
         "def>ent>op_ser>op_host>us",
+        "d,e,os,oh,u",
     ],
 )
 def test_types_may_be_separated_by_commas_or_spaces_too_and_cut_short(text: str) -> None:

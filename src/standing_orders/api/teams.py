@@ -1,15 +1,48 @@
 """Detection teams: what a trained one is worth."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from standing_orders.api.training import Run
+from standing_orders.tables import Table, to_text
 
 if TYPE_CHECKING:  # torch and scikit-learn take seconds
     from standing_orders.detect.assess.report import Evaluation
 
 
-def evaluate_team(run: str | Path | Run, *, messages: int = 0) -> "Evaluation":
+@dataclass(frozen=True)
+class TeamCard:
+    """Every figure of a detection team.
+
+    Args:
+        path: its run folder.
+        found: the figures themselves.
+    """
+
+    path: Path
+    found: "Evaluation"
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The figures of detection and cost, by name."""
+        return self.found.figures
+
+    def tables(self) -> list[Table]:
+        """Detection and costs, the vote by number of liars, and what the rules say."""
+        from standing_orders.detect.tables import evaluation_tables
+
+        return evaluation_tables(self.found, str(self.path))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return self.found.to_json()
+
+    def __str__(self) -> str:
+        return to_text(self.tables())
+
+
+def evaluate_team(run: str | Path | Run, *, messages: int = 0) -> TeamCard:
     """Every figure of a detection team on the test part of its data.
 
     Args:
@@ -22,4 +55,5 @@ def evaluate_team(run: str | Path | Run, *, messages: int = 0) -> "Evaluation":
     """
     from standing_orders.detect.assess.report import evaluate_run
 
-    return evaluate_run(run.path if isinstance(run, Run) else Path(run), num_agreements=messages)
+    path = run.path if isinstance(run, Run) else Path(run)
+    return TeamCard(path, evaluate_run(path, num_agreements=messages))

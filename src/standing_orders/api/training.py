@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from standing_orders.api.searching import SearchResult, load_search
 from standing_orders.config import TrainConfig
@@ -12,6 +12,9 @@ from standing_orders.detect.config import DetectConfig
 from standing_orders.errors import CheckpointError, ConfigError
 from standing_orders.runs.folder import RunFolder
 from standing_orders.tables import Column, Table, to_text
+
+if TYPE_CHECKING:
+    from standing_orders.detect.data.events import DataSet
 
 _SHOWN_PARTS = ("reward", "compliance", "team")  # of the record of an update
 
@@ -48,7 +51,8 @@ class Run:
     def tables(self) -> list[Table]:
         """What came of it: counters, and the figures of the last update."""
         config = self.config
-        unit = "episodes" if isinstance(config, TrainConfig) else "events"
+        is_team = isinstance(config, DetectConfig)
+        unit = "events" if is_team else "episodes"
         rows: list[tuple[str, Any]] = [("updates", self.updates), (unit, self.played)]
         if isinstance(config, TrainConfig):
             rows = [("order", config.order), ("red", config.red), *rows]
@@ -61,7 +65,8 @@ class Run:
                 if isinstance(value, float)
             ]
         title = f"{self.path}; figures of the last update, which are no score"
-        ended = f"{self.stopped or 'not finished'} after {self.played} {unit}: {self.path}"
+        done = f"{self.updates} updates" if is_team else f"{self.played} {unit}"
+        ended = f"{self.stopped or 'not finished'} after {done}: {self.path}"
         columns = (Column("what", is_text=True), Column("value"))
         return [Table(title, columns, tuple(rows), notes=(ended,))]
 
@@ -85,6 +90,7 @@ def train(
     run: str | Path,
     *,
     start: str | Path | None = None,
+    data: "DataSet | None" = None,
     on_update: Callable[[dict[str, Any]], None] = lambda _: None,
     report: Callable[[str], None] = print,
 ) -> Run:
@@ -94,6 +100,7 @@ def train(
         config: everything about the run.
         run: the folder, new or empty.
         start: another run whose policy to begin with; for a defender only.
+        data: the events of a detection team, if they have been read already.
         on_update: called with the record of every update.
         report: told what a user should know.
 
@@ -108,7 +115,7 @@ def train(
 
         if start is not None:
             raise ConfigError("start: a detection team begins from nothing")
-        train_team(config, path, on_update=on_update, report=report)
+        train_team(config, path, data=data, on_update=on_update, report=report)
         return _load_training(path)
     from standing_orders.learn.run import train as train_policy
 

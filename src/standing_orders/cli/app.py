@@ -52,7 +52,8 @@ def describe_commands(group: str = "") -> str:
     return "\n".join(lines)
 
 
-def _load(name: str) -> "type[Command]":
+def load(name: str) -> "type[Command]":
+    """The model of a command."""
     module, _, model = COMMANDS[name][0].partition(":")
     found: type[Command] = getattr(import_module(f"standing_orders.cli.{module}"), model)
     return found
@@ -66,11 +67,11 @@ def _dispatch(words: list[str]) -> int:
     if name is not None:
         from standing_orders.cli.flags import parse
 
-        return parse(_load(name), words[name.count(" ") + 1 :], name=name).run()
+        return parse(load(name), words[name.count(" ") + 1 :], name=name).run()
     if words and words[0].startswith("--tyro-"):
         from standing_orders.cli.flags import complete
 
-        complete({name: _load(name) for name in COMMANDS}, words)
+        complete({name: load(name) for name in COMMANDS}, words)
     first = words[0] if words else ""
     group = first if any(name.startswith(f"{first} ") for name in COMMANDS) else ""
     rest = words[1:] if group else words

@@ -5,7 +5,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Protocol
 
@@ -110,6 +110,22 @@ class Result(Protocol):
         """For programs."""
 
 
+@dataclass(frozen=True)
+class Shown:
+    """A result that is made of tables and plain data."""
+
+    shown: Sequence[Table]
+    data: Any
+
+    def tables(self) -> Sequence[Table]:
+        """For people."""
+        return self.shown
+
+    def to_json(self) -> Any:
+        """For programs."""
+        return self.data
+
+
 class Reporting(Command):
     """Flags of a command that reports figures."""
 
@@ -150,6 +166,10 @@ class Reporting(Command):
                 tell(f"written: {path}")
 
 
+def _has_rows(table: Table) -> bool:
+    return bool(table.rows)
+
+
 def write_result(result: Result, path: Path) -> list[Path]:
     """Write a result as its file's ending says, and give the files written."""
     from standing_orders.runs.files import write_atomically, writing
@@ -161,7 +181,7 @@ def write_result(result: Result, path: Path) -> list[Path]:
             path.with_stem(f"{path.stem}-{number}") if number > 1 else path: WRITERS[path.suffix](
                 table
             )
-            for number, table in enumerate(result.tables(), start=1)
+            for number, table in enumerate(filter(_has_rows, result.tables()), start=1)
         }
     for place, text in texts.items():
         with writing(place):

@@ -1,13 +1,12 @@
 """The commands of the detection team: parse, call, print. Heavy imports wait until they run."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import tyro
 from pydantic import Field
 
-from standing_orders.cli.command import Command, Resumable, WithPreset, resumable, tell
+from standing_orders.cli.command import Reporting, Resumable, Shown, WithPreset, resumable, tell
 from standing_orders.detect.config import DetectConfig, check_together
 from standing_orders.errors import DataError
 from standing_orders.runs.folder import RunFolder, check_unused
@@ -26,7 +25,7 @@ def check_inputs(config: DetectConfig) -> None:
             raise DataError(f"{path}: no such file or folder")
 
 
-class TrainTeam(Resumable, WithPreset, DetectConfig):
+class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
     """Train a team that judges events, into a run folder that can be resumed.
 
     Before that it says what was read, whether the label can be learned from it at all, and what
@@ -34,8 +33,16 @@ class TrainTeam(Resumable, WithPreset, DetectConfig):
     """
 
     KIND = "detect"
-
     WITH_RESUME = ("--learn.iterations",)
+    EXAMPLES = (
+        "detect train --run runs/team",
+        "detect train --data events.csv --label is_attack --run runs/mine",
+        "detect train --resume --run runs/team --learn.iterations 200",
+    )
+    BASIC = (
+        "preset", "data", "label", "session", "format", "seed", "run_folder", "resume", "force",
+        "json_output", "out",
+    )  # fmt: skip
 
     force: bool = Field(False, description="Go on although the label cannot be learned.")
 
@@ -47,22 +54,22 @@ class TrainTeam(Resumable, WithPreset, DetectConfig):
         else:
             check_unused(folder)
             check_inputs(self.part(DetectConfig))
-        from standing_orders.cli.detect_tables import watch_team
+        from standing_orders.api.training import resume, train
+        from standing_orders.cli.detect_view import watch_team
         from standing_orders.detect.assess.report import rules_not_kept
-        from standing_orders.detect.learn.run import resume, train
 
         if self.resume:
             more = self.learn.iterations if self.was_given("--learn.iterations") else None
             with resumable("detect train", folder), watch_team(folder) as on_update:
-                trainer = resume(folder, iterations=more, on_update=on_update, report=tell)
+                run = resume(folder, budget=more, on_update=on_update, report=tell)
         else:
             config = self.part(DetectConfig)
             data = self._look(config)
             with resumable("detect train", folder), watch_team(folder) as on_update:
-                trainer = train(config, folder, data=data, on_update=on_update, report=tell)
-        print(f"{trainer.progress.stopped} after {trainer.progress.updates} updates: {folder}")
-        for line in rules_not_kept(RunFolder.open(folder, kind="detect").journal().read()):
-            print(line)
+                run = train(config, folder, data=data, on_update=on_update, report=tell)
+        self.report(run)
+        for line in rules_not_kept(run.records):
+            tell(line)
         return 0
 
     def _look(self, config: DetectConfig) -> Any:
@@ -71,34 +78,42 @@ class TrainTeam(Resumable, WithPreset, DetectConfig):
         Raises:
             DataError: the label cannot be learned from these inputs.
         """
-        from standing_orders.cli.detect_tables import print_data, print_earnings
+        from standing_orders.cli.detect_view import describe_data, describe_earnings
         from standing_orders.detect.assess.probe import probe
         from standing_orders.detect.costs import describe_records, describe_sessions
         from standing_orders.detect.data.load import load
         from standing_orders.detect.team import make_book
 
+        say = tell if self.json_output else print
         data = load(config.data_config())
-        print_data(data)
+        say("\n".join(describe_data(data)))
         make_book(config.rules, data.task)  # wrong rules are refused before the long work
         found = probe(data, config.seed)
-        print(found.explain())
+        say(found.explain())
         if not (found.is_learnable or self.force):
             raise DataError("nothing to train on: see above; --force goes on nevertheless")
         part = data.train
         if data.task == "records":
             rows = describe_records(config.costs.rewards(), part.prevalence)
-            print_earnings(rows, "record (team term left out)")
+            lines = describe_earnings(rows, "record (team term left out)")
         else:
             rows = describe_sessions(part.is_threat, part.sessions, config.session_costs)
-            print_earnings(rows, "session")
+            lines = describe_earnings(rows, "session")
+        say("\n".join(lines))
         return data
 
 
-class EvaluateTeam(Command):
+class EvaluateTeam(Reporting):
     """Every figure of a trained team on the test part of its data.
 
     Detection, costs, the vote with 0 to n liars of every kind, and what the rules say.
     """
+
+    EXAMPLES = (
+        "detect evaluate runs/team",
+        "detect evaluate runs/team --messages 100",
+        "detect evaluate runs/team --out team.md",
+    )
 
     run_folder: tyro.conf.Positional[Path] = Field(description="Run folder of `detect train`.")
     messages: int = Field(
@@ -108,37 +123,17 @@ class EvaluateTeam(Command):
         description="Events on which the agents also agree by messages, without a trusted counter "
         "(PBFT-style; needs 3 f + 1 agents).",
     )
-    json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
-        False, description="Print JSON instead of tables."
-    )
 
     def run(self) -> int:
         """Run the command."""
         RunFolder.open(self.run_folder, kind="detect")
-        from standing_orders.cli.detect_tables import (
-            print_agreements,
-            print_figures,
-            print_liars,
-            print_rules,
-        )
-        from standing_orders.detect.assess.report import evaluate_run
+        from standing_orders.api.teams import evaluate_team
 
-        found = evaluate_run(self.run_folder, num_agreements=self.messages)
-        if self.json_output:
-            print(json.dumps(found.to_json(), indent=1))
-            return 0
-        trained = f"update {found.updates} of {found.iterations}"
-        title = f"{self.run_folder}, {trained}: test part of {found.data_name}"
-        print_figures(title, found.figures)
-        if found.liars:
-            print_liars(found.liars, found.faults)
-        if found.agreements:
-            print_agreements(found.agreements)
-        print_rules(found.rules, found.foresight, found.shielded)
+        self.report(evaluate_team(self.run_folder, messages=self.messages))
         return 0
 
 
-class CompareTeam(WithPreset, DetectConfig):
+class CompareTeam(WithPreset, Reporting, DetectConfig):
     """The team beside baselines and its own parts, over several splits and seeds.
 
     Allow-all, block-all, classifiers at the optimal threshold, a sequential test, one agent with
@@ -148,27 +143,28 @@ class CompareTeam(WithPreset, DetectConfig):
     """
 
     KIND = "detect"
+    EXAMPLES = (
+        "detect compare --quick",
+        "detect compare --data events.csv --label is_attack --seeds 5",
+        "detect compare --preset detect-published --out contest.csv",
+    )
+    BASIC = ("preset", "data", "label", "session", "format", "seeds", "quick", "json_output", "out")
 
     seeds: int = Field(5, ge=1, strict=True, description="Number of splits and seeds.")
     quick: bool = Field(False, description="One seed and a few updates: does it run at all?")
-    json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
-        False, description="Print JSON instead of tables."
-    )
 
     def run(self) -> int:
         """Run the command."""
         config = self.part(DetectConfig)
         check_inputs(config)
-        from standing_orders.cli.detect_tables import print_contest, watch_steps
+        from standing_orders.cli.detect_view import watch_steps
         from standing_orders.detect.compare import hold_contest
+        from standing_orders.detect.tables import contest_tables
 
         if self.quick:
             config = config.with_part("learn", iterations=5, steps=512)
         with watch_steps() as on_step:
             num_seeds = 1 if self.quick else self.seeds
             contest = hold_contest(config, num_seeds=num_seeds, on_step=on_step)
-        if self.json_output:
-            print(json.dumps(contest.to_json(), indent=1))
-        else:
-            print_contest(contest)
+        self.report(Shown(contest_tables(contest), contest.to_json()))
         return 0

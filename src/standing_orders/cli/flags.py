@@ -126,7 +126,7 @@ def _flag(name: str, field: FieldInfo, hint: Any, defaults: Any) -> StructFieldS
     default = getattr(defaults, name, tyro.MISSING if field.is_required() else field.default)
     text = field.description or ""
     if default is True:  # the flag is --no-..., so it must say what that does
-        text = f"Do not: {text[:1].lower()}{text[1:]}"
+        text = f"Switch off: {text[:1].lower()}{text[1:]}"
     return StructFieldSpec(name=name, type=hint, default=default, helptext=text)
 
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from standing_orders.cli.detect_tables import print_contest, print_figures
 from standing_orders.detect.compare import COLUMNS, EQUAL_PREFIX, TEAM, Contest
+from standing_orders.detect.tables import contest_tables, figure_tables
+from standing_orders.tables import to_text
 
 Values = dict[str, list[float]]  # by contestant, one for each seed
 
@@ -19,37 +20,30 @@ def contest_of(task: str, column: str, values: Values, updates: int = 100) -> Co
     return Contest(task, updates, figures, {TEAM: [{}] * len(values[TEAM])})
 
 
-def said(contest: Contest, capsys: pytest.CaptureFixture[str]) -> str:
-    print_contest(contest)
-    return " ".join(capsys.readouterr().out.split())
+def said(contest: Contest) -> str:
+    return " ".join(to_text(contest_tables(contest), 400).split())
 
 
-def test_a_prefix_that_sees_another_number_of_events_is_said_to_do_so(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_prefix_that_sees_another_number_of_events_is_said_to_do_so() -> None:
     values = {"fixed prefix": [9.0, 9.0], EQUAL_PREFIX: [4.0, 5.0], TEAM: [10.0, 10.0]}
-    out = said(contest_of("sessions", "mean_events_seen", values), capsys)
+    out = said(contest_of("sessions", "mean_events_seen", values))
     assert f"`{EQUAL_PREFIX}` sees 4.5 events a session, the team 10.0" in out
     values[EQUAL_PREFIX] = [9.8, 9.9]
-    assert "sees" not in said(contest_of("sessions", "mean_events_seen", values), capsys)
+    assert "sees" not in said(contest_of("sessions", "mean_events_seen", values))
 
 
 @pytest.mark.parametrize("task", ["records", "sessions"])
-def test_figures_of_a_few_updates_are_said_to_mean_nothing(
-    task: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_figures_of_a_few_updates_are_said_to_mean_nothing(task: str) -> None:
     column, values = COLUMNS[task][0], {"allow-all": [0.1], TEAM: [0.2]}
     warning = "A TRIAL: teams of 5 updates have learned next to nothing"
-    assert said(contest_of(task, column, values, updates=5), capsys).startswith(warning)
-    assert "TRIAL" not in said(contest_of(task, column, values), capsys)
+    assert said(contest_of(task, column, values, updates=5)).startswith(warning)
+    assert "TRIAL" not in said(contest_of(task, column, values))
 
 
-def test_the_area_under_the_curve_is_beside_the_prevalence(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_area_under_the_curve_is_beside_the_prevalence() -> None:
     values = {"allow-all": [0.1], TEAM: [0.2]}
-    assert "PR-AUC prevalence" in said(contest_of("records", "f1", values), capsys)
-    out = said(contest_of("sessions", "mean_cost", values), capsys)
+    assert "PR-AUC prevalence" in said(contest_of("records", "f1", values))
+    out = said(contest_of("sessions", "mean_cost", values))
     assert "PR-AUC, events prevalence" in out
     assert "unseen detected" in out
 
@@ -63,37 +57,29 @@ def test_the_area_under_the_curve_is_beside_the_prevalence(
         ([0.95], "team minus it 0.05: one seed shows nothing"),
     ],
 )
-def test_a_contest_ends_with_what_it_comes_to(
-    team: list[float], last: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_contest_ends_with_what_it_comes_to(team: list[float], last: str) -> None:
     values = {"allow-all": [0.0] * len(team), "boosting": [0.9] * len(team), TEAM: team}
-    out = said(contest_of("records", "f1", values), capsys)
+    out = said(contest_of("records", "f1", values))
     assert "F1: the best baseline is boosting with 0.9; team minus it" in out
     assert f"{last} cost: the best baseline is" in out  # the last two lines
-    sessions = said(contest_of("sessions", "mean_cost", values), capsys)
+    sessions = said(contest_of("sessions", "mean_cost", values))
     assert "cost: the best baseline is allow-all with 0; team minus it" in sessions
 
 
 @pytest.mark.parametrize(("figure", "unit"), [("recall", "events"), ("mean_cost", "sessions")])
-def test_attacks_unseen_in_training_are_always_listed(
-    figure: str, unit: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_attacks_unseen_in_training_are_always_listed(figure: str, unit: str) -> None:
     attacks = [
         {"attack": f"attack-{index}", "count": 100 - index, "recall": 0.5, "is_unseen": index > 17}
         for index in range(20)
     ]
-    print_figures("a team", {figure: 0.5, "attacks": attacks})
-    out = capsys.readouterr().out
+    out = to_text(figure_tables("a team", {figure: 0.5, "attacks": attacks}))
     listed = [line.split() for line in out.splitlines() if "attack-" in line]
     assert [words[0] for words in listed] == [f"attack-{i}" for i in (*range(12), 18, 19)]
     assert [words[-1] == "unseen" for words in listed] == [False] * 12 + [True] * 2
-    assert "... and 6 more" in out
+    assert "6 more rows" in out
     assert unit in out
 
 
-def test_nothing_is_said_to_be_more_where_all_attacks_are_listed(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_nothing_is_said_to_be_more_where_all_attacks_are_listed() -> None:
     one = {"attack": "worm", "count": 3, "recall": 1.0, "is_unseen": False}
-    print_figures("a team", {"recall": 0.5, "attacks": [one]})
-    assert "more" not in capsys.readouterr().out
+    assert "more" not in to_text(figure_tables("a team", {"recall": 0.5, "attacks": [one]}))
