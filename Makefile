@@ -11,9 +11,10 @@ INSTALL := --quiet --constraint constraints.txt --editable ".[test,docs]"
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY)  ## search the 120 orders with a small budget: a few minutes
+demo: $(READY)  ## blue comes late: search the 120 orders with a small budget, a few minutes
 ifeq ($(wildcard $(DEMO)/run.json),)
-	$(BIN)/standing-orders search --budget 30000 --base.episodes 20000 --run $(DEMO)
+	$(BIN)/standing-orders search --preset search-contested --base.episodes 10000 --budget 26000 \
+		--run $(DEMO)
 else
 	@echo "$(DEMO) is there already: going on with it, or showing what it found"
 	$(BIN)/standing-orders search --resume --run $(DEMO)
