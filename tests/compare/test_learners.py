@@ -59,7 +59,9 @@ def test_the_price_rises_above_the_allowed_share_and_falls_below_it() -> None:
 
 
 def test_the_price_of_a_violation_is_learned_while_training() -> None:
-    config = TrainConfig(order="balanced", episodes=60, update_episodes=20, ppo={"hidden": (8,)})
+    config = TrainConfig(
+        order="balanced", episodes=60, update_episodes=20, certainty="none", ppo={"hidden": (8,)}
+    )
     trainer = LagrangianTrainer(config)
     records = [trainer.step() for _ in range(2)]
     assert trainer.price > 0

@@ -35,9 +35,12 @@ SHORTENED = {
     "evaluate": "--order-episodes 2",
     "search": "--budget 150 --base.episodes 20 --update-episodes 10 --order-episodes 20 "
     "--evaluation-episodes 4 --gate.episodes 4",
+    "compare": "--seeds 1 --episodes 4 --train-episodes 20",
+    "report": "--episodes 4",
+    "replay": "--episodes 4",
     "detect train": "--learn.iterations 3 --learn.steps 300 --force",
 }
-IS_LONG = re.compile(r"--engine ray|detect compare|python benchmarks/")
+IS_LONG = re.compile(r"--engine ray|compare --published|detect compare|python benchmarks/")
 NEEDS_FILES = "--format nsl-kdd"  # a data set that is not shipped: its command is only parsed
 RUN = all_commands("standing-orders ")
 SCRIPTS = all_commands("python benchmarks/")

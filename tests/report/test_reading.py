@@ -42,12 +42,12 @@ def test_settings_are_compared_with_the_nearest_preset(tmp_path: Path) -> None:
 
 
 def test_nested_and_boolean_settings_become_flags(tmp_path: Path) -> None:
-    config = train_config(ppo={"clock": True, "hidden": (8, 4)}, stop_at_gate=False)
+    config = train_config(ppo={"clock": True, "hidden": (8, 4), "memory": False})
     run = read_run(make_run(tmp_path / "a", "train", config, []))
     command = repeat_command(run, settings_of(run))
     assert "--ppo.clock" in command
     assert "--ppo.hidden 8 4" in command
-    assert "--no-stop-at-gate" in command
+    assert "--ppo.no-memory" in command
 
 
 def test_a_half_written_last_line_is_a_problem_and_no_more(train_run: Path) -> None:

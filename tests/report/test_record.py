@@ -84,7 +84,7 @@ def test_no_episode_at_all_is_refused() -> None:
 
 @pytest.mark.parametrize("is_greedy", [True, False])
 def test_a_network_that_takes_over_from_itself_changes_nothing(is_greedy: bool) -> None:
-    layout = InputLayout(has_focus=True, has_memory=True, has_suspects=True, has_clock=True)
+    layout = InputLayout(has_belief=True, has_memory=True, has_clock=True, certainty=0.95)
     net = ActorCritic(layout, hidden=(8,), activation="tanh", seed=1)
     with torch.no_grad():
         net.actor[-1].weight.mul_(200.0)  # away from uniform: what it remembers matters

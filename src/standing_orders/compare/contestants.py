@@ -167,7 +167,7 @@ def _lagrangian(text: str, order: Order | None) -> Contestant:
         from standing_orders.learn.policy import LearnedDefender  # noqa: PLC0415
 
         began = time.perf_counter()
-        values = task.training_values(TrainConfig(ppo={"focus": True, "memory": True}))
+        values = task.training_values(TrainConfig(certainty="none"))
         trainer = LagrangianTrainer(TrainConfig(**(values | {"order": str(order)})))
         while not trainer.is_done:
             trainer.step()

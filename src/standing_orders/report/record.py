@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.cage2.batch import Cage2Batch
-from standing_orders.cage2.policy import Policy
+from standing_orders.cage2.policy import Policy, in_game
 from standing_orders.config import SimConfig
 from standing_orders.errors import ConfigError
 from standing_orders.seeding import child_seed
@@ -88,6 +88,10 @@ class Takeover:
         self.name = f"{first.name}, from step {step} {second.name}"
         self._first, self._second, self._step = first, second, step
 
+    def in_game(self, config: SimConfig) -> "Takeover":
+        """The same policies in that game."""
+        return Takeover(in_game(self._first, config), in_game(self._second, config), self._step)
+
     def reset(self, seeds: NDArray[np.uint64]) -> None:
         """Begin one episode in each of `len(seeds)` environments."""
         self._now = 0
@@ -132,6 +136,7 @@ def record(
     if not numbers:
         raise ConfigError("no episode to record: name at least one")
     batch = Cage2Batch(len(numbers), config)
+    policy = in_game(policy, config)
     policy.reset(np.array([child_seed(n, "play", "policy") for n in numbers], dtype=np.uint64))
     seen = batch.reset(np.array([child_seed(n, "play") for n in numbers], dtype=np.uint64))
     states, observations = [batch.states.copy()], [seen.copy()]
