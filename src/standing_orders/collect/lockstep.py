@@ -99,7 +99,7 @@ class SharedGame:
         self._shared = SharedBatch(num_envs, num_workers)
         self._played: list[NDArray[np.int64]] = []  # actions since the reset
         builds = [
-            partial(SliceWorker, spec, self._shared.name, num_envs, rows, i, num_workers)
+            partial(SliceWorker, spec, self._shared.handle, num_envs, rows, i, num_workers)
             for i, rows in enumerate(self._rows)
         ]
         try:

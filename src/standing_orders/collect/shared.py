@@ -1,6 +1,10 @@
 """The arrays of a batch in memory that processes share."""
 
-from multiprocessing.shared_memory import SharedMemory
+import mmap
+import os
+import tempfile
+from dataclasses import dataclass
+from multiprocessing.reduction import DupFd
 from typing import Any
 
 import numpy as np
@@ -11,16 +15,43 @@ from standing_orders.cage2.scenario import OBSERVATION_SIZE
 _ALIGNMENT = 64  # bytes; no two arrays share a cache line
 
 
+@dataclass(frozen=True)
+class SharedHandle:
+    """Memory without a name: it cannot be left behind, however its processes end."""
+
+    descriptor: int
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopen, (DupFd(self.descriptor),)
+
+
+def _reopen(descriptor: Any) -> SharedHandle:
+    return SharedHandle(descriptor.detach())
+
+
+def _nameless_file(size: int) -> int:
+    """Descriptor of a file in memory, where the system has such files; else of a deleted one."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("standing-orders")
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.ftruncate(descriptor, size)
+    return descriptor
+
+
 class SharedBatch:
     """Actions in, observations, rewards and held hosts out.
 
     Args:
         num_envs: environments of the batch.
         num_workers: processes that play it.
-        name: of memory that another process made; new memory if left out.
+        handle: of memory that another process made; new memory if left out.
     """
 
-    def __init__(self, num_envs: int, num_workers: int, *, name: str | None = None) -> None:
+    def __init__(
+        self, num_envs: int, num_workers: int, *, handle: "SharedHandle | None" = None
+    ) -> None:
         shapes: dict[str, tuple[tuple[int, ...], Any]] = {
             "actions": ((num_envs,), np.int64),
             "observations": ((num_envs, OBSERVATION_SIZE), np.int8),
@@ -30,10 +61,11 @@ class SharedBatch:
         }
         sizes = [int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in shapes.values()]
         offsets = np.cumsum([0] + [-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes])
-        self._is_owner = name is None
-        self._memory = SharedMemory(name=name, create=self._is_owner, size=int(offsets[-1]))
+        size = int(offsets[-1])
+        self.handle = handle or SharedHandle(_nameless_file(size))
+        self._memory = mmap.mmap(self.handle.descriptor, size)
         arrays = {
-            label: np.ndarray(shape, kind, self._memory.buf, int(offset))
+            label: np.ndarray(shape, kind, self._memory, int(offset))
             for (label, (shape, kind)), offset in zip(shapes.items(), offsets, strict=False)
         }
         self.actions: NDArray[np.int64] = arrays["actions"]
@@ -42,14 +74,8 @@ class SharedBatch:
         self.held: NDArray[np.int16] = arrays["held"]
         self.seconds: NDArray[np.float64] = arrays["seconds"]
 
-    @property
-    def name(self) -> str:
-        """What another process finds the memory by."""
-        return self._memory.name
-
     def close(self) -> None:
-        """Let go of the memory; the owner frees it."""
+        """Let go of the memory; it is freed when nobody holds it any more."""
         del self.actions, self.observations, self.rewards, self.held, self.seconds
         self._memory.close()
-        if self._is_owner:
-            self._memory.unlink()
+        os.close(self.handle.descriptor)

@@ -17,7 +17,7 @@ from standing_orders.collect.games import GameSpec
 from standing_orders.collect.loop import Actor, Game, Timing, Weights, play_episodes
 from standing_orders.collect.plan import Plan
 from standing_orders.collect.rollout import Rollout
-from standing_orders.collect.shared import SharedBatch
+from standing_orders.collect.shared import SharedBatch, SharedHandle
 from standing_orders.errors import StandingOrdersError
 
 READY, DONE, REFUSED, FAILED = "ready", "done", "refused", "failed"
@@ -58,7 +58,7 @@ class SliceWorker:
 
     Args:
         spec: the game.
-        shared: name of the shared memory.
+        shared: the shared memory.
         num_envs: environments of the whole batch.
         rows: which of them are played here.
         index: of this worker.
@@ -66,11 +66,17 @@ class SliceWorker:
     """
 
     def __init__(
-        self, spec: GameSpec, shared: str, num_envs: int, rows: slice, index: int, num_workers: int
+        self,
+        spec: GameSpec,
+        shared: SharedHandle,
+        num_envs: int,
+        rows: slice,
+        index: int,
+        num_workers: int,
     ) -> None:
         self._rows = rows
         self._index = index
-        self._shared = SharedBatch(num_envs, num_workers, name=shared)
+        self._shared = SharedBatch(num_envs, num_workers, handle=shared)
         self._game = spec.make(rows.stop - rows.start)
 
     def reset(self, seeds: NDArray[np.uint64], reds: NDArray[np.int8]) -> None:
