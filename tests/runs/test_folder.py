@@ -196,3 +196,26 @@ def test_a_linked_lock_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="is a link"), run.lock():
         pass
     assert outside.read_text() == "precious"
+
+
+def test_an_extended_run_has_the_new_values_and_keeps_the_config_it_began_with(
+    tmp_path: Path,
+) -> None:
+    run = RunFolder.create(tmp_path / "run", {"seed": 7, "episodes": 10}, "train")
+    assert not run.is_extended
+    again = run.extend(episodes=20)
+    assert again.is_extended
+    assert again.config == {"seed": 7, "episodes": 20}
+    assert again.seal == run.seal
+    path = tmp_path / "run" / "extension.json"
+    path.write_text(path.read_text().replace("20", "30"))
+    with pytest.raises(CheckpointError, match="damaged, or the extension of another run"):
+        RunFolder.open(tmp_path / "run")
+
+
+def test_the_extension_of_another_run_is_refused(tmp_path: Path) -> None:
+    one = RunFolder.create(tmp_path / "one", {"seed": 1}, "train").extend(episodes=20)
+    two = RunFolder.create(tmp_path / "two", {"seed": 2}, "train")
+    (two.path / "extension.json").write_bytes((one.path / "extension.json").read_bytes())
+    with pytest.raises(CheckpointError, match="extension of another run"):
+        RunFolder.open(two.path)

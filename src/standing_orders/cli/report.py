@@ -30,6 +30,7 @@ class Report(Command):
     EXAMPLES: ClassVar[tuple[str, ...]] = (
         "report runs/search-b_line-0",
         "report runs/one runs/two --out both.html",
+        "report runs/one --episodes 0",
     )
 
     runs: tyro.conf.Positional[tuple[Path, ...]] = Field(

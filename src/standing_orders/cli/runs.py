@@ -1,34 +1,17 @@
 """`standing-orders runs`: list, show and diff run folders."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import tyro
 from pydantic import Field
 
-from standing_orders.cli.command import Reporting
+from standing_orders.cli.command import Reporting, Shown
 from standing_orders.errors import ConfigError
 from standing_orders.tables import Cell, Column, Table
 
 SortKey = Literal["path", "kind", "state", "bytes", "done"]
-
-
-@dataclass(frozen=True)
-class _Found:
-    """Tables for people, plain data for programs."""
-
-    shown: tuple[Table, ...]
-    data: Any
-
-    def tables(self) -> Sequence[Table]:
-        """For people; the first is the main one."""
-        return self.shown
-
-    def to_json(self) -> Any:
-        """For programs."""
-        return self.data
 
 
 class Runs(Reporting):
@@ -70,7 +53,7 @@ class Runs(Reporting):
         is_number = self.sort in ("bytes", "done")
         infos.sort(key=lambda info: getattr(info, self.sort) or 0 if is_number
                    else getattr(info, self.sort), reverse=is_number)  # fmt: skip
-        self.report(_Found((_list_table(infos),), [info.to_json() for info in infos]))
+        self.report(Shown((_list_table(infos),), [info.to_json() for info in infos]))
         return 1 if any(info.state == DAMAGED for info in infos) else 0
 
 
@@ -94,7 +77,11 @@ def _list_table(infos: Sequence[Any]) -> Table:
 class ShowRun(Reporting):
     """Show one run folder: what it is, its settings beside the nearest preset, how to repeat it."""
 
-    EXAMPLES: ClassVar[tuple[str, ...]] = ("runs show runs/one",)
+    EXAMPLES: ClassVar[tuple[str, ...]] = (
+        "runs show runs/one",
+        "runs show runs/search/best",
+        "runs show runs/one --json",
+    )
 
     run_folder: tyro.conf.Positional[Path] = Field(description="Run folder.")
 
@@ -133,14 +120,18 @@ class ShowRun(Reporting):
         ]
         columns = (Column("setting", is_text=True), Column("this run", is_text=True),
                    Column(f"{base}, where it differs", is_text=True))  # fmt: skip
-        self.report(_Found((facts, Table("settings", columns, tuple(rows))), data))
+        self.report(Shown((facts, Table("settings", columns, tuple(rows))), data))
         return 0
 
 
 class DiffRuns(Reporting):
     """Show in which settings and versions two run folders differ. Exit code 1 if they do."""
 
-    EXAMPLES: ClassVar[tuple[str, ...]] = ("runs diff runs/one runs/two",)
+    EXAMPLES: ClassVar[tuple[str, ...]] = (
+        "runs diff runs/one runs/two",
+        "runs diff runs/one runs/two --json",
+        "runs diff runs/one runs/search/best --out changed.csv",
+    )
 
     first: tyro.conf.Positional[Path] = Field(description="Run folder.")
     second: tyro.conf.Positional[Path] = Field(description="Another one.")
@@ -163,7 +154,7 @@ class DiffRuns(Reporting):
         columns = tuple(Column(head, is_text=True) for head in heads)
         data = {name: [side.get(name) for side in sides] for name in names}
         title = f"{len(names)} differences" if names else "no difference"
-        self.report(_Found((Table(title, columns, tuple(rows)),), data))
+        self.report(Shown((Table(title, columns, tuple(rows)),), data))
         return 1 if names else 0
 
 

@@ -101,10 +101,8 @@ class RunFolder:
             raise CheckpointError(f"{path}: a run of kind {found!r}: must be {kind!r}")
         sums = mark.get("sha256", {})
         config = _read_object(path / _CONFIG, sums.get(_CONFIG))
-        if (path / _EXTENSION).exists():
-            config |= _read_object(path / _EXTENSION)
         seal = _digest(f"{found}:{sums[_CONFIG]}".encode()) if sums else None
-        return cls(path, found, config, seal)
+        return cls(path, found, config | _read_extension(path / _EXTENSION, seal), seal)
 
     def parse_config(self, model: type[Model], *, without: str) -> Model:
         """The config as the model that it was made from.
@@ -138,7 +136,8 @@ class RunFolder:
         Raises:
             CheckpointError: the folder cannot be written.
         """
-        content = encode(values, _EXTENSION, indent=2) + b"\n"
+        sealed = {"values": values, "seal": _extension_seal(values, self.seal)}
+        content = encode(sealed, _EXTENSION, indent=2) + b"\n"
         with writing(self.path):
             write_atomically(self.path / _EXTENSION, content)
         return RunFolder.open(self.path, kind=self.kind)
@@ -231,6 +230,21 @@ def _read_object(path: Path, wanted: str | None = None) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise CheckpointError(f"{path}: must hold a JSON object")
     return value
+
+
+def _extension_seal(values: Mapping[str, Any], seal: str | None) -> str:
+    return _digest(encode(dict(values), _EXTENSION) + (seal or "").encode())
+
+
+def _read_extension(path: Path, seal: str | None) -> dict[str, Any]:
+    """Values that take the place of those of the config; none if the run was not extended."""
+    if not path.exists():
+        return {}
+    found = _read_object(path)
+    values = found.get("values")
+    if not isinstance(values, dict) or found.get("seal") != _extension_seal(values, seal):
+        raise CheckpointError(f"{path}: damaged, or the extension of another run")
+    return values
 
 
 def _digest(data: bytes) -> str:
