@@ -269,6 +269,7 @@ def test_a_run_of_another_version_is_named(
     folder = shutil.copytree(trained, tmp_path / "old")
     config = folder / "config.json"
     config.write_text(config.read_text().replace('"agents"', '"members"'))
+    (folder / "run.json").write_text('{"format": 1, "kind": "detect"}')  # before there were seals
     for words in (("evaluate", str(folder)), ("train", "--resume", "--run", str(folder))):
         assert run("detect", *words) == 3
         assert f"{config}: not a config of this version: team.members" in capsys.readouterr().err

@@ -173,6 +173,8 @@ def test_a_journal_of_another_version_is_refused(quick: SearchConfig, tmp_path: 
         run(quick, tmp_path / "run", MadeUpEngine(crash_at=1))
     path = tmp_path / "run" / "journal.jsonl"
     path.write_text(path.read_text().replace('"decided_by"', '"decided"'))
+    mark = '{"format": 1, "kind": "search"}'  # before there were seals
+    (tmp_path / "run" / "run.json").write_text(mark)
     with pytest.raises(CheckpointError, match="not a record of a search of this version"):
         resume_search(tmp_path / "run", engine=MadeUpEngine(), report=quiet)
 

@@ -8,7 +8,7 @@ from standing_orders.search.visit import VisitTask, play_visit
 
 CONFIG = TrainConfig(
     order="7", episodes=20, update_episodes=4, ppo={"hidden": (2,), "epochs": 1},
-    gate={"episodes": 2, "threshold": 0.0, "min_judged": 1},
+    gate={"kind": "strict", "episodes": 2, "threshold": 0.0, "min_judged": 1}, stop_at_gate=True,
 )  # fmt: skip
 
 

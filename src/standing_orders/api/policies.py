@@ -160,7 +160,7 @@ def evaluate(
     Example:
         >>> card = evaluate("sleep", red="b_line", episodes=2)
         >>> card.score("b_line", 30).mean
-        -148.0
+        -223.8
     """
     from standing_orders.cage2.scenario import RED_AGENTS
     from standing_orders.evaluate import card

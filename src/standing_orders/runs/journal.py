@@ -156,6 +156,8 @@ class Journal:
             DataError: a line is broken.
         """
         lines = self.lines()
+        if self._origin is None:
+            return
         try:
             noted = decode(read_regular(self._head_path))
             num_records, seal = noted["records"], noted[SEAL]
@@ -236,7 +238,7 @@ class Journal:
         except OSError as err:
             raise DataError(f"{self.path}: cannot be read: {err.strerror}") from err
         good: list[Line] = []
-        seal = self._origin
+        seal = self._origin or ""
         for number, text in enumerate(lines, start=1):
             where = f"{self.path}: line {number}"
             try:
@@ -246,10 +248,10 @@ class Journal:
                     return good, f"{where}: not a record: {err}"
                 self._report(f"{where}: the last line is incomplete and is dropped")
                 break
-            if seal is not None and not _is_sealed(text, seal):
+            if self._origin is not None and not _is_sealed(text, seal):
                 return good, f"{where}: its seal does not fit the line and those before it"
-            seal = record.pop(SEAL, None)
-            good.append(Line(record, text, seal or ""))
+            seal = record.pop(SEAL, "")
+            good.append(Line(record, text, seal))
         return good, None
 
 
