@@ -97,7 +97,9 @@ class SearchState:
     def final(self) -> Final | None:
         """The last record, once the search has ended and its budget has not been raised since."""
         last = self.records[-1] if self.records else None
-        return last if isinstance(last, Final) and self.used >= self.config.budget else None
+        if not isinstance(last, Final):
+            return None
+        return last if self.used >= self.config.budget or self.is_settled else None
 
     @property
     def last_round(self) -> list[Result]:
@@ -116,7 +118,7 @@ class SearchState:
         prior = None if self.prior is None else self.prior.returns
         return _fit(observations, prior, self.config.kernel, seed)
 
-    @property
+    @cached_property
     def is_settled(self) -> bool:
         """Whether an order that is not visited yet is hardly ever better than the best one."""
         followed = [one.order.index for one in self.results if one.has_passed]
