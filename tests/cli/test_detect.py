@@ -94,6 +94,19 @@ def test_resume_of_a_finished_run(trained: Path, capsys: pytest.CaptureFixture[s
     assert "budget used after 3 updates" in capsys.readouterr().out
 
 
+def test_a_finished_run_is_extended(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(trained, tmp_path / "more")
+    words = ("detect", "train", "--resume", "--run", str(folder))
+    assert run(*words, "--learn.steps", "3") == 2
+    assert "--learn.steps: of no effect with --resume" in capsys.readouterr().err
+    assert run(*words, "--learn.iterations", "3") == 2
+    assert "nothing to do" in capsys.readouterr().err
+    assert run(*words, "--learn.iterations", "5", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["updates"] == 5
+
+
 def test_compare_puts_everybody_side_by_side(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("detect", "compare", "--data", str(log), "--label", "label", "--quick")
     assert run(*words, "--team.hidden", "8", "--json") == 0

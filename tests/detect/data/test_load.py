@@ -324,3 +324,29 @@ def test_every_option_is_a_flag_with_a_description() -> None:
 @pytest.mark.parametrize("spelling", ["\t", "\\t", "tab"])
 def test_a_tab_can_be_spelled_out(spelling: str) -> None:
     assert DataConfig(separator=spelling).separator == "\t"
+
+
+def test_what_a_label_of_words_means_is_said_and_one_of_numbers_says_it_itself(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        f"{i * 7 % 13},{'scan' if i % 4 == 0 else 'flood' if i % 4 == 1 else 'web'}"
+        for i in range(80)
+    ]
+    words = tmp_path / "words.csv"
+    words.write_text("\n".join(["size,kind", *rows]) + "\n")
+    data = load(DataConfig(data=(words,), label="kind", benign=("web",)))
+    assert "label kind: threat is 'flood', 'scan'; benign is 'web'" in data.notes
+    numbers = tmp_path / "numbers.csv"
+    numbers.write_text("size,kind\n" + "".join(f"{i * 7 % 13},{i % 2}\n" for i in range(80)))
+    notes = load(DataConfig(data=(numbers,), label="kind")).notes
+    assert not [note for note in notes if note.startswith("label")]
+
+
+def test_a_column_that_rather_names_the_event_is_warned_of(tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+    lines = [f"{i * 7 % 13},f{min(i, 197)},h{i % 3},{i % 2}" for i in range(200)]
+    path.write_text("\n".join(["size,flow,host,label", *lines]) + "\n")
+    notes = load(DataConfig(data=(path,), label="label")).notes
+    (said,) = (note for note in notes if "--ignore" in note)
+    assert said.startswith("flow: 198 different texts in 200 rows: if it names the event")

@@ -150,3 +150,17 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(path)
     with pytest.raises(DataError, match="pipe: a pipe or a device"):
         read(path)
+
+
+def test_a_row_with_too_few_or_too_many_fields_is_named_by_its_number(tmp_path: Path) -> None:
+    for text in ("a,b\n1,x\n2\n", "a,b\n1,x\n2,y,z\n"):
+        with pytest.raises(DataError, match=r"Row #3: Expected 2 columns, got [13]"):
+            read(write(tmp_path / "ragged.csv", text))
+
+
+def test_latin_1_is_named_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "latin.csv"
+    path.write_bytes("a,b\n1,x\n2,José\n".encode("latin-1"))
+    wanted = r"column 'b', row 2: not UTF-8 but probably Latin-1 \('José'\).*iconv -f latin1"
+    with pytest.raises(DataError, match=wanted):
+        read(path)

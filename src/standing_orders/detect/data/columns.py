@@ -21,6 +21,8 @@ NO_TIME = {*pa_csv.ConvertOptions().null_values, "NaT"}  # text that stands for 
 # What a two-valued label calls benign, in lower case, the clearest first.
 BENIGN_WORDS = ("0", "false", "no", "normal", "benign", "legitimate", "clean", "negative", "-1")
 THREAT = "threat"  # name of the attack where no column tells
+# More different texts than both of these: rather an identifier than a category.
+_MAX_WORDS, _MAX_WORD_SHARE = 50, 0.5
 _MAX_RANKED = 20_000
 _SUSPICIOUS_AUC = 0.999
 # Seconds in the unit of a time column.
@@ -101,8 +103,17 @@ def parse_columns(
                 lost = int(column.is_missing.sum()) - values.null_count
                 if lost:
                     notes.append(f"{name}: {lost} values are not numbers; taken as missing")
+            if isinstance(column, WordColumn) and _looks_like_an_id(column):
+                notes.append(
+                    f"{name}: {len(column.words)} different texts in {len(values)} rows: if it "
+                    f"names the event, leave it out with --ignore {name}"
+                )
             columns.append(column)
     return ParsedColumns(tuple(columns), dropped, tuple(notes))
+
+
+def _looks_like_an_id(column: WordColumn) -> bool:
+    return len(column.words) > max(_MAX_WORDS, _MAX_WORD_SHARE * len(column.values))
 
 
 def read_words(name: str, values: pa.Array) -> WordColumn:
@@ -254,6 +265,30 @@ def read_labels(
     index = {name: number for number, name in enumerate(used)}
     numbers = np.array([index.get(name, -1) for name in known], dtype=np.int64)
     return np.where(is_threat, numbers[names.values], -1), tuple(used)
+
+
+def describe_labels(
+    table: pa.Table,
+    config: DataConfig,
+    attacks: NDArray[np.int64],  # (num_rows,)
+) -> str | None:
+    """Which values of the label are threats; None if it says so itself, being 0 and 1.
+
+    Args:
+        table: rows with the column `label`.
+        config: its `label`.
+        attacks: what `read_labels` made of it.
+    """
+    assert config.label is not None
+    words = _label_words(config.label, table[config.label].combine_chunks())
+    if {*words.words} <= {"0", "1"}:
+        return None
+    threats = {words.words[code] for code in np.unique(words.values[attacks >= 0])}
+    benign = [word for word in words.words if word not in threats]
+    return (
+        f"label {config.label}: threat is {_some(sorted(threats)) or 'none'}; benign is "
+        f"{_some(benign) or 'none'}"
+    )
 
 
 def _label_words(label: str, values: pa.Array) -> WordColumn:

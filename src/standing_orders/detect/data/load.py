@@ -13,6 +13,7 @@ from standing_orders.detect.data.columns import (
     Column,
     NumericColumn,
     check_classes,
+    describe_labels,
     find_leaks,
     parse_columns,
     read_labels,
@@ -147,6 +148,8 @@ def _read_source(config: DataConfig) -> _Source:
     if config.label:
         attacks, names = read_labels(table, config)
     notes = [adapter.note] if adapter.note else []
+    if config.label and (meant := describe_labels(table, config, attacks)):
+        notes.append(meant)
     traces = read_traces(table[config.trace], config) if config.trace else None
     grouped = _group(config, table, attacks, _times(config, table, notes), traces)
     source = _Source(config, table, is_test, grouped, names, traces, notes=notes)

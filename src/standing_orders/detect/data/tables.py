@@ -147,14 +147,48 @@ def _read_csv(path: Path, file: pa.NativeFile, config: DataConfig) -> pa.Table:
             convert.column_types = dict.fromkeys(names, pa.string())
             table = pa_csv.read_csv(file, read, parse, convert)
     except (pa.ArrowException, UnicodeDecodeError) as err:
-        raise DataError(f"{path}: not a readable CSV file: {_first_line(err)}") from err
+        why = _first_line(_with_row(file, read, parse, err))
+        raise DataError(f"{path}: not a readable CSV file: {why}") from err
     names = _names(path, table)
+    _check_encoding(path, table)
     if table.num_columns == 1:
         raise DataError(
             f"{path}: only one column found, {names[0]!r:.80}; is {config.separator!r} the "
             "separator? Give the right one with --separator"
         )
     return table
+
+
+def _with_row(
+    file: pa.NativeFile,
+    read: pa_csv.ReadOptions,
+    parse: pa_csv.ParseOptions,
+    err: BaseException,
+) -> BaseException:
+    """The same error with the number of the row, which one thread alone knows."""
+    read.use_threads = False
+    file.seek(0)
+    try:
+        pa_csv.read_csv(file, read, parse)
+    except pa.ArrowException as again:
+        return again
+    return err
+
+
+def _check_encoding(path: Path, table: pa.Table) -> None:
+    """Refuse text that is not UTF-8, which Arrow gives as bytes."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if not pa.types.is_binary(column.type):
+            continue
+        for row, value in enumerate(column.to_pylist(), start=1):
+            try:
+                (value or b"").decode()
+            except UnicodeDecodeError:
+                shown = value.decode("latin-1")
+                raise DataError(
+                    f"{path}: column {name!r}, row {row}: not UTF-8 but probably Latin-1 "
+                    f"({shown!r:.60}): {_CONVERT} -f latin1 -t utf-8"
+                ) from None
 
 
 def _names(path: Path, table: pa.Table) -> list[str]:
