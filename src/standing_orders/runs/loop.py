@@ -197,9 +197,9 @@ def latest_of(path: Path, kind: str) -> tuple[RunFolder, Checkpoint]:
     folder = RunFolder.open(path, kind=kind)
     checkpoint, messages = load_latest(folder.path, _belongs_to(folder))
     if checkpoint is None or messages:
-        hint = f"standing-orders runs verify {path} --repair"
         faults = messages or [f"{path}: no checkpoint"]
-        raise CheckpointError("; ".join(faults) + f"; to go back to what is in order: {hint}")
+        hint = "--resume goes back to the newest checkpoint that is in order"
+        raise CheckpointError(f"{'; '.join(faults)}; {hint}")
     return folder, checkpoint
 
 
