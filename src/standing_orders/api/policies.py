@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # Numba and torch take seconds
     from standing_orders.evaluate.card import ScoreCard
     from standing_orders.evaluate.elsewhere import Elsewhere
     from standing_orders.learn.policy import LearnedDefender
+    from standing_orders.rules.lawful import LawfulPolicy
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class TrainedPolicy:
     """
 
     run: Run
-    defender: "LearnedDefender"
+    defender: "LearnedDefender | LawfulPolicy"
 
     @property
     def name(self) -> str:
@@ -95,11 +96,12 @@ def load_policy(
     Args:
         source: a scripted defender such as "heuristic", or a run (its folder, or what `train` and
             `search` give); of a search, its best policy.
-        order: what a trained policy is told: an order, or "all"; its own if left out.
+        order: what a trained policy is told: an order, or "all"; its own if left out. A defender
+            that takes no order is held to it: fixes that probably break it are replaced.
         greedy: take the likeliest action instead of drawing one.
 
     Raises:
-        ConfigError: no such policy, or an order for a policy that takes none.
+        ConfigError: no such policy or order.
         CheckpointError: the run folder is damaged.
 
     Example:
@@ -113,12 +115,13 @@ def load_policy(
     if not Path(name).is_dir():
         return policy
     from standing_orders.learn.policy import LearnedDefender
+    from standing_orders.rules.lawful import LawfulPolicy
 
     run = load_run(name)
     if isinstance(run, SearchResult):
         run = load_run(run.best_path)
     assert isinstance(run, Run)
-    assert isinstance(policy, LearnedDefender)
+    assert isinstance(policy, LearnedDefender | LawfulPolicy)
     return TrainedPolicy(run, policy)
 
 

@@ -26,7 +26,7 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
     """
 
     EXAMPLES = (
-        "evaluate --policy heuristic",
+        "evaluate --policy heuristic --order critical_first",
         "evaluate --policy runs/any --order all --red meander",
         "evaluate --policy runs/search --episodes 5000 --out card.csv",
     )
@@ -50,7 +50,8 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
     order: str | None = Field(
         None,
         description="What a trained policy is told: an order, or 'all' for each of the 120; its "
-        "own if left out.",
+        "own if left out. A defender that takes no order is held to it: a fix that probably breaks "
+        "it is replaced.",
     )
     order_episodes: int = Field(
         200, ge=2, strict=True, description="Episodes for each order and red agent."

@@ -138,7 +138,7 @@ def _lawful(text: str, what: str, order: Order | None) -> Contestant:
 
     def prepare(task: Task) -> Ready:
         ready = inner.prepare(task)
-        policy = LawfulPolicy(ready.policy, order.index, task.game)
+        policy = LawfulPolicy(ready.policy, [order.index], task.game)
         return Ready(policy, ready.episodes, ready.seconds)
 
     return Contestant(text, order, prepare)
