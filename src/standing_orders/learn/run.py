@@ -24,13 +24,13 @@ CSV_COLUMNS = {
     "Total_Reward": "reward.total",
     "Compliance": "compliance.compliance",
     "Strict_Compliance": "compliance.strict",
-    "Strict_Compliance_Std": "compliance.strict_spread",
     "Contested_Compliance": "compliance.contested",
     "Response_Rate": "compliance.response",
     "Aim": "compliance.aim",
     "Fixless_Share": "compliance.fixless_share",
     "Gate_Passed": "gate.passed",
     "Gate_Episodes": "gate_episodes",
+    "Strict_Compliance_Std": "compliance.strict_spread",
 }
 TENSORBOARD_TAGS = {
     "charts/env_reward": "reward.environment",

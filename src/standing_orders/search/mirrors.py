@@ -29,12 +29,12 @@ SAMPLING_COLUMNS = {
     "Passed": "passed",
     "Stopped": "stopped",
     "Contested_Compliance": "compliance.contested",
-    "Strict_Compliance_Std": "compliance.strict_spread",
     "Gate_Episodes": "episodes.gate",
     "Evaluation_Episodes": "episodes.evaluation",
     "Total_Episodes": "total_episodes",
     "Decided_By": "decided_by",
     "Verdict": "verdict",
+    "Strict_Compliance_Std": "compliance.strict_spread",
 }
 LEADERBOARD_COLUMNS = {
     "Rank": "rank",
