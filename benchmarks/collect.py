@@ -22,6 +22,7 @@ from standing_orders.evaluate.bench_collect import WORKERS, games, measure_cells
 from standing_orders.evaluate.both import EquivalenceTask, compare_simulators
 from standing_orders.evaluate.claims import judge_claims
 from standing_orders.learn.ppo import use_one_thread
+from standing_orders.learn.run import load_network
 from standing_orders.learn.trainer import Trainer
 
 REDS: tuple[Literal["b_line", "meander", "sleep"], ...] = ("b_line", "meander", "sleep")
@@ -117,7 +118,10 @@ def transfer(task: Task) -> None:
         advance=lambda _: None,
         report=print,
     )  # fmt: skip
-    note = f"n = {task.episodes} episodes in CybORG and {10 * task.episodes} here for each red"
+    note = (
+        f"{_how_trained(task.policy)}, n = {task.episodes} episodes in CybORG and "
+        f"{10 * task.episodes} here for each red"
+    )
     with task.table("transfer", f"{note}; difference with its 90 % interval") as add:
         for cell in result.cells:
             add(
@@ -133,6 +137,17 @@ def transfer(task: Task) -> None:
                 red=one.red, figure=one.figure, own=_share(one.own.value),
                 cyborg=_share(one.other.value), difference=_share(one.difference),
             )  # fmt: skip
+
+
+def _how_trained(policy: str) -> str:
+    """What a policy is, without where it is."""
+    if not Path(policy).is_dir():
+        return policy
+    config = load_network(Path(policy))[1]
+    return (
+        f"a policy of `train --order {config.order} --red {config.red} --episodes "
+        f"{config.episodes} --seed {config.seed}`"
+    )
 
 
 def _share(value: float | None) -> str:
