@@ -42,7 +42,7 @@ SHORTENED = {
 }
 IS_LONG = re.compile(r"--engine ray|compare --published|detect compare|python benchmarks/")
 # What is not shipped, a data set or CybORG: such commands are only parsed.
-NEEDS_FILES = re.compile(r"--format nsl-kdd|--sim cyborg|git clone")
+NEEDS_FILES = re.compile(r"--format nsl-kdd|--sim cyborg|git clone|policy CybORG|\.zip")
 RUN = all_commands("standing-orders ")
 SCRIPTS = all_commands("python benchmarks/")
 
