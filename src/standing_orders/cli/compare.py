@@ -7,8 +7,9 @@ import tyro
 from pydantic import Field
 
 from standing_orders.cli.command import Reporting, resumable, tell
-from standing_orders.compare.config import CANONICAL, CompareConfig
+from standing_orders.compare.config import CompareConfig
 from standing_orders.config import SimConfig
+from standing_orders.errors import StandingOrdersError
 
 
 class Compare(Reporting, CompareConfig):
@@ -26,8 +27,8 @@ class Compare(Reporting, CompareConfig):
         "compare --search --head-start 20",
     )
     BASIC: ClassVar[tuple[str, ...]] = (
-        "contestants", "reds", "seeds", "episodes", "train_episodes", "judged_by", "seed",
-        "run_folder", "published", "search", "head_start", "json_output", "out",
+        "contestants", "reds", "seeds", "episodes", "train_episodes", "judged_by", "orders",
+        "seed", "run_folder", "published", "search", "head_start", "json_output", "out",
     )  # fmt: skip
 
     run_folder: Annotated[Path | None, tyro.conf.arg(name="run")] = Field(
@@ -54,9 +55,10 @@ class Compare(Reporting, CompareConfig):
         folder = self.run_folder or Path("runs") / f"compare-{self.seed}"
         with resumable("compare", folder):
             records = compare(self.part(CompareConfig), folder, report=tell)
-        self.report(ComparisonResult.of(records, seed=self.seed))
+        found = ComparisonResult.of(records, seed=self.seed)
+        self.report(found)
         leave_report(folder)
-        return 0
+        return 0 if found.summary.rows else StandingOrdersError.exit_code
 
     def _search(self) -> int:
         from standing_orders.compare.tables import StrategyResult
@@ -79,7 +81,7 @@ class Compare(Reporting, CompareConfig):
         from standing_orders.rules.orders import Order
 
         folder = self.run_folder or Path("runs") / f"published-{self.seed}"
-        orders = [Order.parse(name) for name in CANONICAL]
+        orders = [Order.parse(name) for name in self.orders]
         with resumable("compare --published", folder):
             records: list[dict[str, Any]] = published(
                 folder, orders, episodes=self.train_episodes, seed=self.seed, report=tell
