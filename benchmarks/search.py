@@ -3,6 +3,7 @@
 python benchmarks/search.py synthetic   # landscapes with a known best order
 python benchmarks/search.py oracle      # the restore oracle, which sees the true state
 python benchmarks/search.py learned     # learned policies, from the tables of benchmarks/truth
+python benchmarks/search.py answer      # what it says where nothing matters, and where one thing does
 
 An evaluation is noisy; a seed fixes landscape, noise and choices. *Found* regret is that of the
 best order visited so far, *named* regret that of the order the search would name: by ucb the
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 import results
 from standing_orders.cage2.reward import TENTHS_PER_POINT
+from standing_orders.cage2.scenario import UNIT_TYPES
 from standing_orders.compare.trials import (
     EVALUATION_EPISODES,
     Landscape,
@@ -34,7 +36,8 @@ from standing_orders.compare.trials import (
     tied_with_best,
 )
 from standing_orders.config import BetaSchedule, KernelName, SimConfig, Strategy
-from standing_orders.rules.orders import NUM_ORDERS, PRECEDENCE_BITS, Order
+from standing_orders.rules.orders import NUM_ORDERS, PAIRS, PRECEDENCE_BITS, Order
+from standing_orders.search.answer import answer
 from standing_orders.search.oracle import oracle_returns
 from standing_orders.search.surrogate import Observation
 from standing_orders.seeding import child_seed
@@ -44,6 +47,8 @@ RUGGEDNESS = 0.2  # standard deviation of an order's own part, before the range 
 ORACLE_EPISODES = 2_000
 TRUTH = Path(__file__).parent / "truth"  # leaderboards of sweeps over all orders
 LEARNED_SEEDS = 10
+ANSWER_VISITS = 30
+ANSWER_WORTHS = (0.0, 2.0, 5.0)  # of the one precedence, in standard errors of an evaluation
 SETTINGS = {
     "b_line, head_start 20": SimConfig(red="b_line", head_start=20),
     "meander, head_start 30, red_tempo 2": SimConfig(red="meander", head_start=30, red_tempo=2),
@@ -73,7 +78,7 @@ def _to_unit_range(values: NDArray[np.floating]) -> NDArray[np.float64]:
 class Task:
     """What to measure."""
 
-    what: tyro.conf.Positional[Literal["synthetic", "oracle", "learned"]]
+    what: tyro.conf.Positional[Literal["synthetic", "oracle", "learned", "answer"]]
     num_seeds: int = 100
     first_seed: int = 0
     schedule: BetaSchedule = "log"
@@ -270,10 +275,48 @@ def run_learned(task: Task) -> None:
             )  # fmt: skip
 
 
+def one_precedence(pair: int, worth: float) -> Landscape:
+    """One precedence is worth something, in standard errors of an evaluation; nothing else is."""
+    truth = worth * PRECEDENCE_BITS[:, pair].astype(np.float64)
+
+    def evaluate(order: int, rng: np.random.Generator) -> Observation:
+        return Observation(order, float(truth[order] + rng.standard_normal()), 1.0)
+
+    return Landscape(truth, evaluate)
+
+
+def run_answer(task: Task) -> None:
+    """How often the answer of a search is right, where nothing matters and where one thing does."""
+    note = (
+        f"{task.note}; {ANSWER_VISITS} evaluations a search, standard error 1; seed s: precedence "
+        f"s modulo {len(PAIRS)}"
+    )
+    with task.table("search-answer", note) as add:
+        for worth, strategy in product(ANSWER_WORTHS, task.strategies):
+            said, named, best, lost = 0, 0, 0, []
+            for seed in task.seeds:
+                pair = seed % len(PAIRS)
+                land = one_precedence(pair, worth)
+                found = answer(task.search(land, strategy, ANSWER_VISITS, seed).belief)
+                top = found.precedences[0]
+                wanted = tuple(UNIT_TYPES[t] for t in PAIRS[pair])
+                said += not found.matters
+                named += found.matters and (top.first, top.second) == wanted
+                best += land.regret[found.best] <= 0
+                equal = set(np.flatnonzero(land.regret <= 0).tolist())
+                lost.append(len(equal - {found.best, *found.ties}) / len(equal))
+            add(
+                worth=f"{worth:g}", strategy=strategy, says_nothing_matters=said,
+                names_it_first=named if worth else "", best_is_best=best,
+                equal_called_worse=f"{100 * np.mean(lost):.1f}",
+            )  # fmt: skip
+
+
 COMMANDS: dict[str, Callable[[Task], None]] = {
     "synthetic": run_synthetic,
     "oracle": run_oracle,
     "learned": run_learned,
+    "answer": run_answer,
 }
 
 

@@ -1,7 +1,7 @@
 """`standing-orders compare`: defenders, the published grid, or ways to search, side by side."""
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import tyro
 from pydantic import Field
@@ -53,7 +53,7 @@ class Compare(Reporting, CompareConfig):
         from standing_orders.compare.tables import ComparisonResult
 
         folder = self.run_folder or Path("runs") / f"compare-{self.seed}"
-        with resumable("compare", folder):
+        with resumable("compare", folder, flag=""):
             records = compare(self.part(CompareConfig), folder, report=tell)
         found = ComparisonResult.of(records, seed=self.seed)
         self.report(found)
@@ -76,15 +76,13 @@ class Compare(Reporting, CompareConfig):
         return 0
 
     def _published(self) -> int:
+        from standing_orders.cli.report import leave_report
         from standing_orders.compare.published import published
         from standing_orders.compare.tables import PublishedResult
-        from standing_orders.rules.orders import Order
 
         folder = self.run_folder or Path("runs") / f"published-{self.seed}"
-        orders = [Order.parse(name) for name in self.orders]
-        with resumable("compare --published", folder):
-            records: list[dict[str, Any]] = published(
-                folder, orders, episodes=self.train_episodes, seed=self.seed, report=tell
-            )
+        with resumable("compare --published", folder, flag=""):
+            records = published(self.part(CompareConfig), folder, report=tell)
         self.report(PublishedResult(records))
+        leave_report(folder)
         return 0

@@ -18,7 +18,7 @@ from standing_orders.config import BetaSchedule, KernelName, SearchConfig, SimCo
 from standing_orders.rules.orders import NUM_ORDERS
 from standing_orders.search.acquisition import Situation, choose
 from standing_orders.search.oracle import oracle_returns
-from standing_orders.search.surrogate import Observation, Surrogate, fit_surrogate
+from standing_orders.search.surrogate import Belief, Observation, Surrogate, fit_surrogate
 from standing_orders.seeding import child_seed
 
 EVALUATION_EPISODES = 200  # of which an evaluation is the mean
@@ -45,6 +45,7 @@ class Trial:
 
     visited: list[int]
     named: list[int]
+    belief: Belief  # of the surrogate at the end, whoever chose
 
     def first_visit(self, wanted: NDArray[np.bool_]) -> float:  # (120,)
         """Number of evaluations until one of the wanted orders is visited."""
@@ -97,7 +98,9 @@ def run_trial(
             observations, kernel=kernel, seed=child_seed(seed, "fit", t), hyperparameters=kept
         )
         named.append(max(visited, key=lambda order: surrogate.belief.mean[order]))
-    return Trial(visited, named)
+    if strategy in ("random", "sweep"):
+        surrogate = fit_surrogate(observations, kernel=kernel, seed=child_seed(seed, "fit", budget))
+    return Trial(visited, named, surrogate.belief)
 
 
 def mean_regrets(

@@ -44,7 +44,7 @@ function intervals(block) {
 
 function intervalRow(block, row, { y, left, width, sx, isNarrow }) {
   const show = (value) => formatted(value, block.format);
-  const paint = row.tone ? `var(--${row.tone})` : "var(--blue)";
+  const paint = isNumber(row.paint) ? colour(row.paint) : `var(--${row.tone ?? "blue"})`;
   const text = `${row.name}\n${show(row.mean)}${isNumber(row.low) ? `, ${block.level_name ?? "95 %"} ${show(row.low)} to ${show(row.high)}` : ""}${row.note ? `\n${row.note}` : ""}`;
   const group = svg("g", { "data-key": row.key, ...linked(row.key) });
   if (isNumber(row.low)) {
