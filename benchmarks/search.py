@@ -3,7 +3,7 @@
 python benchmarks/search.py synthetic   # landscapes with a known best order
 python benchmarks/search.py oracle      # the restore oracle, which sees the true state
 python benchmarks/search.py learned     # learned policies, from the tables of benchmarks/truth
-python benchmarks/search.py answer      # what it says where nothing matters, and where one thing does
+python benchmarks/search.py answer      # what it says where nothing or one thing matters
 
 An evaluation is noisy; a seed fixes landscape, noise and choices. *Found* regret is that of the
 best order visited so far, *named* regret that of the order the search would name: by ucb the

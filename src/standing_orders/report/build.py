@@ -110,10 +110,16 @@ def _search(runs: Sequence[Run], num_episodes: int, tell: Tell) -> list[Block]:
 
 
 def _titled(sections: Sequence[Block], name: str | None) -> list[Block]:
-    """The same sections, each with the name of its run if there are several."""
+    """The same sections, each with the name of its run if there are several.
+
+    The bar at the top then has one entry for each run.
+    """
     if name is None:
         return list(sections)
-    return [section | {"title": f"{section['title']}: {name}"} for section in sections]
+    return [
+        section | {"title": f"{section['title']}: {name}", "short": "" if place else name}
+        for place, section in enumerate(sections)
+    ]
 
 
 def _detect(runs: Sequence[Run], num_episodes: int, tell: Tell) -> list[Block]:
@@ -140,7 +146,7 @@ def _compare(runs: Sequence[Run], _num_episodes: int, _tell: Tell) -> list[Block
     from standing_orders.report import compare  # noqa: PLC0415
 
     make = compare.published_sections if runs[0].kind == "published" else compare.sections
-    made: list[Block] = []
+    made = [compare.overlay(runs)] if len(runs) > 1 and runs[0].kind == "compare" else []
     for run in runs:
         made += _titled(make(run), run.name if len(runs) > 1 else None)
     return [*made, parts.how_to_repeat(runs)]

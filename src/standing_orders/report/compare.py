@@ -19,6 +19,24 @@ def sections(run: Run) -> list[Block]:
     return [_answer(found), _scores(found), _table(found)]
 
 
+def overlay(runs: Sequence[Run]) -> Block:
+    """Everybody of several comparisons in one chart, a colour for each."""
+    bars = [
+        _bar(row.name, row.iqm, paint=place, note=run.name) | {"name": f"{row.name}, {run.name}"}
+        for place, run in enumerate(runs)
+        for row in summarise(run.records, seed=int(run.config.get("seed", 0))).rows
+    ]
+    return doc.section(
+        "Runs side by side",
+        doc.intervals(
+            "Interquartile mean", sorted(bars, key=lambda bar: -bar["mean"]),
+            x="share of the sleeper's loss that is saved", form="percent",
+            note="Each comparison by its own measure: 0 is a defender that sleeps in its game.",
+        ),
+        short="Side by side",
+    )  # fmt: skip
+
+
 def _answer(found: Summary) -> Block:
     blocks: list[Block | None] = [
         doc.warning(f"{name} failed and is left out: {why}") for name, why in found.failed.items()

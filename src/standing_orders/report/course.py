@@ -16,6 +16,7 @@ from standing_orders.search.state import SearchState
 
 MAX_MOMENTS = 60  # of the surrogate that the page can show
 MAX_POINTS = 60  # of the curve of one order
+COSTS = ("training", "gate", "evaluation")  # what episodes are used for
 
 
 def surrogate_section(found: Found) -> Block:
@@ -64,14 +65,26 @@ def surrogate_section(found: Found) -> Block:
                 note="How far the best order visited so far is below the best of all 120, both by "
                 "the last belief.", include=[0.0],
             ),
-            doc.wide(_costs(found)),
+            _cost_chart(found),
         ),
+        _cost_table(found),
         short="Search",
     )  # fmt: skip
 
 
-def _costs(found: Found) -> Block:
-    """Episodes and seconds of each visit."""
+def _cost_chart(found: Found) -> Block:
+    series = [
+        {
+            "name": name,
+            "x": [result.iteration for result in found.state.results],
+            "y": [result.episodes.get(name, 0) for result in found.state.results],
+        }
+        for name in COSTS
+    ]
+    return doc.lines("Episodes of each visit", series, x="visit", y="episodes", include=[0.0])
+
+
+def _cost_table(found: Found) -> Block:
     rows, keys = [], []
     for result in found.state.results:
         used = result.episodes
@@ -80,16 +93,16 @@ def _costs(found: Found) -> Block:
             [
                 result.iteration,
                 str(result.order),
-                *(used.get(name, 0) for name in ("training", "gate", "evaluation")),
+                *(used.get(name, 0) for name in COSTS),
                 sum(used.values()),
                 clock_seconds(policy),
             ]
         )
         keys.append(str(result.order.index))
-    whole = ("training", "gate", "evaluation", "episodes")
     return doc.table(
         [doc.column("visit", "whole"), doc.column("order"),
-         *(doc.column(name, "whole") for name in whole), doc.column("seconds", "one")],
+         *(doc.column(name, "whole") for name in (*COSTS, "episodes")),
+         doc.column("seconds", "one")],
         rows, keys=keys, title="Episodes and seconds of each visit",
         note="Seconds: from the first to the last file of the order's training, pauses included.",
     )  # fmt: skip
@@ -98,17 +111,20 @@ def _costs(found: Found) -> Block:
 def training_section(found: Found) -> Block:
     """Curves of every policy that the search trained, linked with the leaderboard."""
     policies: list[tuple[Run, dict[str, Any]]] = []
-    problems = []
+    lost: list[StandingOrdersError] = []
     for record in found.board:
         try:
             policy = read_run(found.run.path / "policies" / str(record["policy"]))
         except StandingOrdersError as err:
-            problems.append(doc.warning(str(err)))
+            lost.append(err)
             continue
         shown = {"name": record["order"], "key": str(record["order_id"])}
         policies.append((policy, shown))
+    problem = None
+    if lost:
+        problem = doc.warning(f"{len(lost)} of {len(found.board)} policies are left out: {lost[0]}")
     if not any(len(policy.records) > 1 for policy, _ in policies):
-        return doc.section("Training of each order", *problems)
+        return doc.section("Training of each order", problem)
     rewards = {
         name: reward_chart(_each(policies, f"reward.{key}"), f"Reward of an episode: {name}")
         for key, name in REWARDS.items()
@@ -121,7 +137,7 @@ def training_section(found: Found) -> Block:
     }
     return doc.section(
         "Training of each order",
-        *problems,
+        problem,
         doc.grid(doc.choice("Reward", rewards), doc.choice("Figure", shares)),
         short="Training",
     )

@@ -23,14 +23,14 @@ def overlay_section(founds: Sequence[Found]) -> Block:
             [_row(found) for found in founds],
         ),
         doc.grid(
-            doc.intervals(
+            doc.wide(doc.intervals(
                 "Worth of each precedence", _worths(founds), x="points of return, all else alike",
                 level=0.0, note="From each run's surrogate, with 95 % intervals, by run.",
-            ),
-            doc.lines(
+            )),
+            doc.wide(doc.lines(
                 "Best so far", [_best(found) for found in founds], x="episodes",
                 y="measured return", note="The best return measured of an order that passed.",
-            ),
+            )),
         ),
         short="Side by side",
     )  # fmt: skip

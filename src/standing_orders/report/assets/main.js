@@ -32,7 +32,7 @@ function build(data) {
   main.append(el("h1", {}, data.title), el("p", { class: "sub" }, data.subtitle));
   data.sections.forEach((section, i) => {
     const id = `s${i}`;
-    nav.append(el("a", { href: `#${id}` }, section.short ?? section.title));
+    if (section.short) nav.append(el("a", { href: `#${id}` }, section.short));
     const box = el("section", { class: "card", id, "aria-labelledby": `${id}h` }, el("h2", { id: `${id}h` }, section.title));
     main.append(box);
     for (const block of section.blocks) box.append(make(block, data));
