@@ -322,6 +322,11 @@ class SearchConfig(LearnerConfig):
     """Search the 120 orders for the best one."""
 
     @property
+    def begins_anew(self) -> bool:
+        """Whether an order that is visited again does not go on with its own policy."""
+        return self.start in ("scratch", "previous")
+
+    @property
     def has_prior(self) -> bool:
         """Whether the base policy is asked about every order first."""
         return self.prior == "base" and self.start == "base" and self.base.order == ANY_ORDER
@@ -371,11 +376,12 @@ class SearchConfig(LearnerConfig):
     continue_failed: bool = Field(
         False, description="An order that has just failed the gate may be chosen again at once."
     )
-    start: Literal["scratch", "own", "nearest", "base"] = Field(
+    start: Literal["scratch", "own", "nearest", "previous", "base"] = Field(
         "base",
         description="Where an order's policy begins. scratch: always afresh; own: afresh, but a "
         "re-chosen order goes on with its own; nearest: as own, first time from the nearest "
-        "trained order; base: as own, first time from one base policy, equal for all.",
+        "trained order; previous: always from the order visited before, so that one agent is "
+        "handed on; base: as own, first time from one base policy, equal for all.",
     )
     prior: Literal["base", "none"] = Field(
         "base",
@@ -400,6 +406,16 @@ class SearchConfig(LearnerConfig):
     )
     parallel: int = Field(
         1, ge=1, le=120, strict=True, description="Orders chosen at once and then run together."
+    )
+    max_orders: int | None = Field(
+        None, ge=1, strict=True, description="Stop after so many visits, also before the budget."
+    )
+    candidates: int | None = Field(
+        None,
+        ge=1,
+        le=120,
+        strict=True,
+        description="ucb, thompson, ei: choose among so many random orders instead of all 120.",
     )
     base: BaseConfig = BaseConfig()
     ppo: PpoConfig = PpoConfig(learning_rate=3e-4, final_learning_rate=None)

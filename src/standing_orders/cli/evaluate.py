@@ -71,12 +71,13 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
         if isinstance(policy, TrainedPolicy):
             tell(policy.describe())
             game = policy.game.model_copy(update=self.given(GameConfig))
-        total = self.episodes * (len(RED_AGENTS) if self.red == "all" else 1)
+        red = "b_line" if self.red_agent is not None else self.red  # there is but one of one's own
+        total = self.episodes * (len(RED_AGENTS) if red == "all" else 1)
         with self._elsewhere(game) as elsewhere, show_progress("episodes", total) as advance:
             card = evaluate(
                 policy,
                 game=game,
-                red=self.red,
+                red=red,
                 episodes=self.episodes,
                 seed=self.seed,
                 threads=self.threads,

@@ -31,6 +31,9 @@ class Play(Command, SimConfig):
     speed: float | None = Field(
         None, gt=0, description="Steps per second; without it, Enter plays the next step."
     )
+    red_agent: str | None = Field(
+        None, description="A red agent of your own, module:attribute; also as --red."
+    )
     plain: bool = Field(
         False, description="Plain text without waiting, for pipes (default if not a terminal)."
     )
@@ -47,5 +50,8 @@ class Play(Command, SimConfig):
             tell(policy.describe())
             config = policy.home().model_copy(update=self.given(SimConfig))
             policy = policy.in_game(config)
-        watch(policy, config, seed=self.seed, speed=self.speed, is_plain=is_plain)
+        watch(
+            policy, config, red_agent=self.red_agent, seed=self.seed, speed=self.speed,
+            is_plain=is_plain,
+        )  # fmt: skip
         return 0

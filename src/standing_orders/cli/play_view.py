@@ -13,6 +13,7 @@ from rich.text import Text
 from standing_orders.cage2 import actions, observe
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.info import describe_red, true_state
+from standing_orders.cage2.own_red import OwnRedBatch
 from standing_orders.cage2.policy import Policy
 from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.cage2.scenario import (
@@ -86,9 +87,11 @@ class Frame:
     hosts: tuple[HostView, ...]
 
 
-def play(policy: Policy, config: SimConfig, *, seed: int) -> Iterator[Frame]:
+def play(
+    policy: Policy, config: SimConfig, *, seed: int, red_agent: str | None = None
+) -> Iterator[Frame]:
     """Play one episode, a frame at a time; the first one shows the start."""
-    batch = Cage2Batch(1, config)
+    batch = Cage2Batch(1, config) if red_agent is None else OwnRedBatch(1, config, red=red_agent)
     policy.reset(environment_seeds(child_seed(seed, "play", "policy"), 1))
     observations = batch.reset(child_seed(seed, "play"))
     yield _frame(batch, "-", 0)
@@ -219,21 +222,24 @@ def watch(
     seed: int,
     speed: float | None,
     is_plain: bool,
+    red_agent: str | None = None,
 ) -> None:
     """Show an episode on standard output.
 
     Args:
         policy: the defender.
         config: the game.
+        red_agent: one of the user's own that attacks, module:attribute.
         seed: root seed of the episode.
         speed: steps per second; None waits for Enter after each step.
         is_plain: plain text, one board after the other and no waiting: for pipes and files.
     """
     console = Console(no_color=True, width=110, force_terminal=False) if is_plain else Console()
     console.print(
-        f"{INTRODUCTION}\nred {config.red}, blue {policy.name}, seed {seed}\n", highlight=False
+        f"{INTRODUCTION}\nred {red_agent or config.red}, blue {policy.name}, seed {seed}\n",
+        highlight=False,
     )
-    for frame in play(policy, config, seed=seed):
+    for frame in play(policy, config, seed=seed, red_agent=red_agent):
         if not is_plain and frame.step:
             console.clear()
         console.print(render(frame))

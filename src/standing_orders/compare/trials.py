@@ -77,6 +77,7 @@ def run_trial(
     seed: int,
     kernel: KernelName = "mallows",
     schedule: BetaSchedule = "log",
+    candidates: int | None = None,
 ) -> Trial:
     """Search for `budget` evaluations; every order passes the gate."""
     rng = np.random.default_rng(child_seed(seed, "search", strategy))
@@ -84,7 +85,9 @@ def run_trial(
     visited: list[int] = []
     named: list[int] = []
     surrogate: Surrogate = fit_surrogate([], kernel=kernel)
-    config = SearchConfig(acquisition=strategy, schedule=schedule, kernel=kernel)
+    config = SearchConfig(
+        acquisition=strategy, schedule=schedule, kernel=kernel, candidates=candidates
+    )
     for t in range(1, budget + 1):
         known = Situation(surrogate.belief, np.ones(NUM_ORDERS), visited=visited)
         order = choose(config, known, rng).order
