@@ -1,10 +1,17 @@
-"""Make the pictures of the pages from real runs and results: python docs/pictures.py."""
+"""Make the pictures of the pages from real runs and results.
+
+python docs/pictures.py              # the drawings
+python docs/pictures.py runs/demo    # report.png and replay.png too, of that search, in Chromium
+"""
 
 import csv
 import io
 import re
+import shutil
+import sys
 from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +23,13 @@ from standing_orders.cage2.defenders import ScriptedDefender
 from standing_orders.cage2.scenario import HOSTS, NUM_HOSTS
 from standing_orders.cli.play_view import play, render
 from standing_orders.config import SimConfig
+from standing_orders.report.build import write_report
+from standing_orders.report.page import write_page
+from standing_orders.report.replay import ReplayTask, replay_document
 
 FOLDER = Path(__file__).parent
 SHOWN_STEP = 33
+SIZE = {"width": 1440, "height": 1180}
 LATE = SimConfig(red="b_line", head_start=20, horizon=60)
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd")
 _CELL_WIDTH, _CELL_HEIGHT, _MARGIN = 11, 18, 90
@@ -113,6 +124,27 @@ def _svg(width: float, height: float, parts: Iterable[str]) -> str:
     return "\n".join([f"{frame} {style}>", *parts, "</svg>", ""])
 
 
+def photograph(search: Path) -> None:
+    """The report of a search, and a replay of its best policy that is forked at step 10."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # of the test extra
+
+    fork = ReplayTask(str(search), numbers=(7,), fork_at=10, order="reverse")
+    with TemporaryDirectory() as folder, sync_playwright() as driver:
+        pages = {"report": "", "replay": "#ep=0&t=25&fork=0"}
+        write_report([search], Path(folder) / "report.html")
+        write_page(Path(folder) / "replay.html", replay_document(fork))
+        browser = driver.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page(viewport=SIZE)
+        for name, link in pages.items():
+            page.goto(f"file://{folder}/{name}.html{link}")
+            page.wait_for_selector("html[data-ready]")
+            page.wait_for_timeout(500)  # charts are drawn in the next frame
+            page.screenshot(path=FOLDER / f"{name}.png")
+        browser.close()
+
+
 PICTURES = {
     "play.svg": board,
     "belief.svg": belief_over_an_episode,
@@ -122,3 +154,5 @@ PICTURES = {
 if __name__ == "__main__":
     for name, draw in PICTURES.items():
         (FOLDER / name).write_text(draw())
+    for name in sys.argv[1:2]:
+        photograph(Path(name))

@@ -18,6 +18,7 @@ ANY_ORDER, NO_ORDER = "any", "none"  # what `TrainConfig.order` may say instead 
 Simulator = Literal["own", "cyborg"]
 CollectorName = Literal["batch", "sequential", "lockstep", "episodes", "ray"]
 Strategy = Literal["ucb", "thompson", "ei", "random", "sweep"]
+Start = Literal["scratch", "own", "nearest", "previous", "base"]
 BetaSchedule = Literal["constant", "log"]
 KernelName = Literal["mallows", "footrule"]
 ObservationStyle = Literal["corrected", "stock"]
@@ -378,7 +379,7 @@ class SearchConfig(LearnerConfig):
     continue_failed: bool = Field(
         False, description="An order that has just failed the gate may be chosen again at once."
     )
-    start: Literal["scratch", "own", "nearest", "previous", "base"] = Field(
+    start: Start = Field(
         "base",
         description="Where an order's policy begins. scratch: always afresh; own: afresh, but a "
         "re-chosen order goes on with its own; nearest: as own, first time from the nearest "

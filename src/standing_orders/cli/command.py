@@ -196,17 +196,18 @@ def tell(message: str) -> None:
 
 
 @contextmanager
-def resumable(name: str, folder: Path) -> Iterator[None]:
+def resumable(name: str, folder: Path, *, flag: str = "--resume ") -> Iterator[None]:
     """While a command writes a run: if the user stops it, say how to go on.
 
     Args:
         name: of the command, such as `detect train`.
         folder: of the run.
+        flag: that makes the command go on; empty for one that always does.
     """
     try:
         yield
     except KeyboardInterrupt as stop:
         if not is_run(folder):
             raise
-        again = f"standing-orders {name} --resume --run {shlex.quote(str(folder))}"
+        again = f"standing-orders {name} {flag}--run {shlex.quote(str(folder))}"
         raise KeyboardInterrupt(f"stopped; to go on: {again}") from stop
