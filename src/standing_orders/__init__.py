@@ -98,8 +98,8 @@ def register_environments() -> None:
     if CAGE2_ID not in gymnasium.registry:
         gymnasium.register(
             id=CAGE2_ID,
-            entry_point="standing_orders.cage2.env:Cage2Env",
-            vector_entry_point="standing_orders.cage2.vector:Cage2VectorEnv",
+            entry_point="standing_orders.envs.single:Cage2Env",
+            vector_entry_point="standing_orders.envs.vector:Cage2VectorEnv",
         )
 
 

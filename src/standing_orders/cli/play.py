@@ -10,15 +10,17 @@ from standing_orders.config import SimConfig
 
 
 class Play(Command, SimConfig):
-    """Watch one episode in the terminal, step by step or at a speed.
+    """Watch one episode in the terminal, step by step or at a speed, back and forth.
 
-    A trained policy plays the game that it was trained in unless another is given.
+    A trained policy plays the game that it was trained in unless another is given. It shows the
+    truth, what blue sees and what it can know; of a policy that is told an order also the verdict
+    on each fix, and how the order has been kept so far.
     """
 
     EXAMPLES = (
         "play --policy heuristic --red meander",
-        "play --policy runs/one --speed 2",
-        "play --policy runs/any --order critical_first --plain",
+        "play --policy zoo/any-b_line --order critical_first --speed 2",
+        "play --policy runs/any --order user_priority --plain",
     )
     BASIC = ("policy", "order", "red", "seed", "horizon", "greedy", "speed", "plain")
 
@@ -29,7 +31,9 @@ class Play(Command, SimConfig):
     greedy: bool = Field(False, description="Take the likeliest action instead of drawing one.")
     seed: Seed = Field(0, description="Root seed; same seed, same episode.")
     speed: float | None = Field(
-        None, gt=0, description="Steps per second; without it, Enter plays the next step."
+        None,
+        gt=0,
+        description="Steps per second; without it, Enter plays the next step. h shows the keys.",
     )
     plain: bool = Field(
         False, description="Plain text without waiting, for pipes (default if not a terminal)."
@@ -46,6 +50,5 @@ class Play(Command, SimConfig):
         if isinstance(policy, TrainedPolicy):
             tell(policy.describe())
             config = policy.home().model_copy(update=self.given(SimConfig))
-            policy = policy.in_game(config)
         watch(policy, config, seed=self.seed, speed=self.speed, is_plain=is_plain)
         return 0

@@ -23,7 +23,7 @@ from standing_orders.cage2.scenario import (
     UNIT_TYPES,
     USER0,
 )
-from standing_orders.report.narrate import narrate_blue, narrate_red
+from standing_orders.cage2.narrate import narrate_blue, narrate_red
 from standing_orders.report.record import Recording
 from standing_orders.rules.compliance import NO_FIX, VERDICTS, judge, top_held
 from standing_orders.rules.orders import ORDERS, Order
