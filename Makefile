@@ -6,7 +6,7 @@ DEMO := runs/demo
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL := --quiet --constraint constraints.txt --editable ".[test,docs]"
 
-.PHONY: help demo test test-all bench docs lint format clean
+.PHONY: help demo test test-all bench zoo docs lint format clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ test-all: $(READY) lint  ## the slow proofs too
 bench: $(READY)  ## speed on this machine, and how long a user waits
 	$(BIN)/standing-orders bench sim
 	$(BIN)/python benchmarks/cold_start.py
+
+zoo: $(READY)  ## train and measure the policies that come with the package; goes on if stopped
+	$(BIN)/python benchmarks/zoo.py
 
 docs: $(READY)  ## the documentation as a site in site/; a dead link fails
 	$(BIN)/zensical build --strict
