@@ -178,7 +178,7 @@ def _team_figures(place: Path) -> dict[str, Any]:
     interval = found["interval"]
     error = (interval["high"] - interval["low"]) / (2 * 1.96)
     return {"name": "mean cost", "value": round(found["mean_cost"], 3),
-            "std_error": round(error, 3), "n": found["sessions"]}  # fmt: skip
+            "std_error": round(error, 3), "n": found["num_sessions"]}  # fmt: skip
 
 
 if __name__ == "__main__":
