@@ -138,7 +138,9 @@ def make_card(place: Path, recipe: Recipe, task: Task) -> dict[str, Any]:
     """Measure a policy, and say how it was made."""
     is_team = recipe.command.startswith("detect")
     figures = _team_figures(place) if is_team else _defender_figures(place, recipe, task)
-    measured = f"standing-orders evaluate --policy zoo/{place.name} --red {recipe.red} --seed {SEED}"
+    measured = (
+        f"standing-orders evaluate --policy zoo/{place.name} --red {recipe.red} --seed {SEED}"
+    )
     if is_team:
         measured = f"standing-orders detect evaluate zoo/{place.name}"
     config = RunFolder.open(place).config

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from standing_orders.runs.files import read_regular
-from standing_orders.runs.shipped import CARD_NAME, shipped_names, ZOO
+from standing_orders.runs.shipped import CARD_NAME, ZOO, shipped_names
 from standing_orders.tables import Column, Table
 
 _COLUMNS = (

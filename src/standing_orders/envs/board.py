@@ -134,8 +134,8 @@ def _table(frame: Frame, width: int, height: int) -> Table:
     if width >= _WIDE:
         table.add_column("subnet", no_wrap=True)
     for column in columns:
-        table.add_column(column.name, no_wrap=True, overflow="ellipsis",
-                         min_width=None if column.name == "decoys" else len(column.name))  # fmt: skip
+        least = None if column.name == "decoys" else len(column.name)
+        table.add_column(column.name, no_wrap=True, overflow="ellipsis", min_width=least)
     before = ""
     for view in frame.hosts:
         subnet = SUBNETS[SUBNET_OF_HOST[view.index]]

@@ -19,12 +19,12 @@ from standing_orders.cage2.scenario import (
     UNIT_TYPES,
     USER0,
     VSFTPD,
+    WAY_OF_RED,
 )
 from standing_orders.envs.referee import Referee
 from standing_orders.rules.compliance import NO_FIX, VERDICTS, OrderCompliance
 from standing_orders.rules.orders import ORDERS, Order
 
-WAY_OF_RED = (2, 0, 1)  # subnets: User, Enterprise, Operational
 _ACCESS = ("", "user shell", "ADMIN")
 _SHORT = {"Defender": "Def", "Enterprise": "Ent", "Op_Host": "OpH", "Op_Server": "OpS"}
 

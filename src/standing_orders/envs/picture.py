@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.cage2.scenario import HOSTS, OP_SERVER0, SUBNET_OF_HOST, SUBNETS, USER0
+from standing_orders.cage2.scenario import (
+    OP_SERVER0,
+    SUBNET_OF_HOST,
+    SUBNET_TARGET,
+    SUBNETS,
+    USER0,
+    WAY_OF_RED,
+)
 from standing_orders.envs.board import compliance_text
-from standing_orders.envs.frame import WAY_OF_RED, Frame, HostView
+from standing_orders.envs.frame import Frame, HostView
 from standing_orders.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -30,7 +37,6 @@ _TRUTH = (("#ffffff", "#b9c0c8"), ("#fde3b0", "#c98a12"), ("#f6c2bc", "#b3261e")
 _SEEN, _DOUBT = ("#e3d8f5", "#6d3bb0"), ("#e6e9ed", "#525b66")
 _BELIEVED = {"No": "", "Unknown": "unclear", "User": "user?", "Privileged": "admin?"}
 _VERDICT = {"compliant": _GREEN, "violation": _RED, "neutral": _MUTED}
-_FIRST_SUBNET = 20  # a target of 20 + s is subnet s
 
 
 def check_pillow() -> None:
@@ -82,14 +88,14 @@ class _Pen:
         corners = (self._x + x, self._y + y, self._x + x + width, self._y + y + height)
         self._on.rounded_rectangle(corners, radius, fill, line, thick)
 
-    def shape(
-        self, points: list[tuple[float, float]], colour: str, *, is_line: bool = False
-    ) -> None:
-        moved: Any = [(self._x + x, self._y + y) for x, y in points]
-        if is_line:
-            self._on.line(moved, colour, 2)
-        else:
-            self._on.polygon(moved, colour)
+    def area(self, points: list[tuple[float, float]], colour: str) -> None:
+        self._on.polygon(self._moved(points), colour)
+
+    def line(self, points: list[tuple[float, float]], colour: str) -> None:
+        self._on.line(self._moved(points), colour, 2)
+
+    def _moved(self, points: list[tuple[float, float]]) -> Any:
+        return [(self._x + x, self._y + y) for x, y in points]
 
 
 def _draw_head(pen: _Pen, frame: Frame) -> None:
@@ -144,7 +150,7 @@ def _draw_truth(chip: _Pen, view: HostView, frame: Frame) -> None:
     chip.text(8, 35, text, size=11)
     for number in range(len(view.decoys)):
         x = _CHIP_WIDTH - 9 - number * 11
-        chip.shape([(x, 8), (x + 4.5, 12.5), (x, 17), (x - 4.5, 12.5)], _GREEN)
+        chip.area([(x, 8), (x + 4.5, 12.5), (x, 17), (x - 4.5, 12.5)], _GREEN)
 
 
 def _draw_view(chip: _Pen, view: HostView, _: Frame) -> None:
@@ -166,23 +172,21 @@ def _draw_attack(pen: _Pen, target: int) -> None:
     """A ring around red's target, and an arrow to it from the foothold, where its actions start."""
     if target < 0:
         return
-    if target >= _FIRST_SUBNET:
-        column = WAY_OF_RED.index(target - _FIRST_SUBNET)
+    if target >= SUBNET_TARGET:
+        column = WAY_OF_RED.index(target - SUBNET_TARGET)
         pen.box(column * _COLUMN + 3, 4, _INNER - 6, _NET_HEIGHT - 8, radius=8, line=_RED, thick=2)
         return
     x, y = _place(target)
     pen.box(x - 6, y - 6, _CHIP_WIDTH + 12, _CHIP_HEIGHT + 12, radius=11, line=_RED, thick=2)
-    if HOSTS[target] == HOSTS[USER0]:
+    if target == USER0:
         return
     from_x, from_y = _place(USER0)
     start = (from_x + _CHIP_WIDTH + 3, from_y + _CHIP_HEIGHT / 2)
     middle = y + _CHIP_HEIGHT / 2
     if x == from_x:
         edge = x + _CHIP_WIDTH + 6
-        pen.shape(
-            [start, (edge + 6, start[1]), (edge + 6, middle), (edge, middle)], _RED, is_line=True
-        )
-        pen.shape([(edge, middle), (edge + 7, middle - 4), (edge + 7, middle + 4)], _RED)
+        pen.line([start, (edge + 6, start[1]), (edge + 6, middle), (edge, middle)], _RED)
+        pen.area([(edge, middle), (edge + 7, middle - 4), (edge + 7, middle + 4)], _RED)
     else:
-        pen.shape([start, (x - 6, middle)], _RED, is_line=True)
-        pen.shape([(x - 6, middle), (x - 14, middle - 5), (x - 14, middle + 5)], _RED)
+        pen.line([start, (x - 6, middle)], _RED)
+        pen.area([(x - 6, middle), (x - 14, middle - 5), (x - 14, middle + 5)], _RED)

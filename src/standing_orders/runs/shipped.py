@@ -1,4 +1,4 @@
-"""Runs that come with the package: the zoo of trained policies, `zoo/NAME` wherever a run is taken."""
+"""Runs that come with the package: the zoo, `zoo/NAME` wherever a run is taken."""
 
 from pathlib import Path
 
