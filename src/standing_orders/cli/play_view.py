@@ -88,12 +88,10 @@ def summarise(frame: Frame) -> Sequence[str]:
     ended = "the episode" if frame.step == frame.horizon else "so far"
     service = "up" if frame.is_service_up else "DOWN"
     held = ", ".join(view.name for view in frame.hosts if view.access and view.sessions)
-    lines = [
-        f"{ended}: return {frame.total:g} in {frame.step} of {frame.horizon} steps; service "
-        f"{service}; red is on {held}",
-    ]
-    if frame.kept is not None:
-        lines += [f"order {frame.order.typed if frame.order else ''}", compliance_text(frame.kept)]
+    came = f"{ended}: return {frame.total:g} in {frame.step} of {frame.horizon} steps; service "
+    lines = [f"{came}{service}; red is on {held}"]
+    if frame.order is not None and frame.kept is not None:
+        lines += [f"order {frame.order.typed}", compliance_text(frame.kept)]
     return lines
 
 

@@ -44,14 +44,16 @@ class Pace:
 def figures_text(record: dict[str, Any], width: int) -> str:
     """The figures of an update, in as few lines as there is room for."""
     reward, kept, loss = record["reward"], record["compliance"], record["loss"]
-    parts = (
+    first = (
         f"return {reward['environment']:.1f}  bonus {reward['alignment']:.1f}  compliance "
         f"{percent(kept['compliance'])}  strict {percent(kept['strict'])}  contested "
-        f"{percent(kept['contested'])}",
-        f"response {percent(kept['response'])}  aim {percent(kept['aim'])}  entropy "
-        f"{loss['entropy']:.2f}  KL {loss['approx_kl']:.4f}  value loss {loss['value_loss']:.3f}",
+        f"{percent(kept['contested'])}"
     )
-    return ("  " if width >= _WIDE else "\n").join(parts)
+    second = (
+        f"response {percent(kept['response'])}  aim {percent(kept['aim'])}  entropy "
+        f"{loss['entropy']:.2f}  KL {loss['approx_kl']:.4f}  value loss {loss['value_loss']:.3f}"
+    )
+    return ("  " if width >= _WIDE else "\n").join((first, second))
 
 
 @contextmanager
