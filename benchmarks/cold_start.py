@@ -1,4 +1,4 @@
-"""How long a user waits: help, an answer to bad input, the first compile, and a start from the cache.
+"""How long a user waits: help, an answer to bad input, a compile, a start from the cache.
 
 Run: python benchmarks/cold_start.py [--before FOLDER/src]
 

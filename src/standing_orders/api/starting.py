@@ -30,7 +30,9 @@ def game_name(config: TrainConfig) -> str:
 
 def base_of(config: TrainConfig) -> TrainConfig:
     """How a policy that follows any order is trained in the game of a config."""
-    kept = (*GameConfig.model_fields, *SimulatorConfig.model_fields, "red", "attackers", "seed")
+    kept = [*GameConfig.model_fields, "red", "attackers", "seed"]
+    if config.scenario or config.red_agent:  # else our simulator plays CybORG's game, and faster
+        kept += SimulatorConfig.model_fields
     ppo = {name: getattr(config.ppo, name) for name in _NETWORK}
     values: dict[str, Any] = find_preset("fast").values
     values |= {name: getattr(config, name) for name in kept}
@@ -57,7 +59,7 @@ def find_start(config: TrainConfig, here: Path) -> Path | None:
 def _essence(config: dict[str, Any]) -> dict[str, Any]:
     """What must be equal for one policy to begin with another."""
     ppo = {name: config["ppo"].get(name) for name in _NETWORK}
-    names = (*GameConfig.model_fields, *SimulatorConfig.model_fields, "red", "attackers", "order")
+    names = (*GameConfig.model_fields, "red", "attackers", "order", "scenario", "red_agent")
     return {name: config.get(name) for name in names} | {"ppo": ppo}
 
 

@@ -33,7 +33,7 @@ class Play(Command, SimConfig):
     speed: float | None = Field(
         None,
         gt=0,
-        description="Steps per second; without it, Enter plays the next step, and h shows the keys.",
+        description="Steps per second; without it, Enter plays the next step; h: the keys.",
     )
     plain: bool = Field(
         False, description="Plain text without waiting, for pipes (default if not a terminal)."
