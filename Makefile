@@ -23,7 +23,7 @@ endif
 	@printf '  %s\n' \
 		"$(BIN)/standing-orders play --policy $(DEMO)" \
 		"$(BIN)/standing-orders evaluate --policy $(DEMO) --red b_line" \
-		"$(BIN)/standing-orders train --preset fast --run runs/any"
+		"$(BIN)/standing-orders train --run runs/any"
 
 test: $(READY) lint  ## lint and the default tests, on all cores: what CI runs
 	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile
@@ -41,10 +41,11 @@ zoo: $(READY)  ## train and measure the policies that come with the package; goe
 docs: $(READY)  ## the documentation as a site in site/; a dead link fails
 	$(BIN)/zensical build --strict
 
-lint: $(READY)  ## ruff and mypy
+lint: $(READY)  ## ruff, mypy and hadolint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/hadolint Dockerfile
 
 format: $(READY)  ## let ruff repair what it can
 	$(BIN)/ruff check --fix .

@@ -1,5 +1,6 @@
 """What came of training a defender: figures on fresh episodes, warnings, what to type next."""
 
+import math
 import shlex
 from dataclasses import dataclass
 from functools import cached_property
@@ -160,7 +161,7 @@ class Ending:
         if not self.obeyed:
             return self.scored.std_error
         errors = [one.measured.std_error or 0.0 for one in self.obeyed]
-        return float(sum(error**2 for error in errors)) ** 0.5 / len(errors)
+        return math.hypot(*errors) / len(errors)
 
     @property
     def _compliance(self) -> dict[str, Any]:

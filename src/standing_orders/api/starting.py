@@ -19,7 +19,7 @@ def has_one_order(order: str) -> bool:
 
 def game_name(config: TrainConfig) -> str:
     """The game of a config, for the name of a folder: `b_line`, `meander-30-ahead-x2`."""
-    parts = [config.red]
+    parts: list[str] = [config.red]
     parts += [f"{config.head_start}-ahead"] if config.head_start else []
     parts += [f"x{config.red_tempo}"] if config.red_tempo > 1 else []
     parts += [config.rules] if config.rules != "head" else []
