@@ -14,9 +14,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import tyro
-
 import standing_orders
+from results import launch
 from standing_orders.tables import Column, Table
 
 EPISODES = ("evaluate", "--policy", "heuristic", "--episodes", "2", "--json")
@@ -82,4 +81,4 @@ def main(task: Task) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Task))
+    launch(main, Task, __doc__)

@@ -16,6 +16,7 @@ from typing import Any
 
 import tyro
 
+from results import launch
 from standing_orders import evaluate, evaluate_team, load_policy
 from standing_orders.cli.app import main as standing_orders
 from standing_orders.errors import StandingOrdersError
@@ -185,4 +186,4 @@ def _team_figures(place: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Task))
+    launch(main, Task, __doc__)
