@@ -41,19 +41,16 @@ class Recipe:
     red: str = "b_line"  # that a defender is scored against
 
 
+_ANY = "train --preset fast --certainty 0.8"
 RECIPES = {
-    "any-b_line": Recipe("any order, B_line", "train --preset fast --red b_line --seed 0"),
-    "any-meander": Recipe(
-        "any order, Meander", "train --preset fast --red meander --seed 0", "meander"
-    ),
+    "any-b_line": Recipe("any order, B_line", f"{_ANY} --red b_line --seed 11"),
+    "any-meander": Recipe("any order, Meander", f"{_ANY} --red meander --seed 11", "meander"),
     "any-b_line-late": Recipe(
-        "any order, B_line 20 steps ahead",
-        "train --preset fast --red b_line --head-start 20 --certainty 0.8 --seed 501",
+        "any order, B_line 20 steps ahead", f"{_ANY} --red b_line --head-start 20 --seed 11"
     ),
     "any-meander-late": Recipe(
         "any order, Meander 30 steps ahead, twice as fast",
-        "train --preset fast --red meander --head-start 30 --red-tempo 2 --certainty 0.8 "
-        "--seed 501",
+        f"{_ANY} --red meander --head-start 30 --red-tempo 2 --seed 501",
         "meander",
     ),
     "leaderboard": Recipe(

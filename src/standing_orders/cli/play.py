@@ -24,7 +24,9 @@ class Play(Command, SimConfig):
     )
     BASIC = ("policy", "order", "red", "seed", "horizon", "greedy", "speed", "plain")
 
-    policy: str = Field("heuristic", description=f"Defender: {POLICIES}, or a run folder.")
+    policy: str = Field(
+        "heuristic", description=f"Defender: {POLICIES}, a run folder, or zoo/NAME."
+    )
     order: str | None = Field(
         None, description="Order that a trained policy is told; its own if left out."
     )
@@ -42,7 +44,6 @@ class Play(Command, SimConfig):
     def run(self) -> int:
         """Run the command."""
         from standing_orders.api.policies import TrainedPolicy, load_policy
-        from standing_orders.cli.play_view import watch
 
         is_plain = self.plain or not (sys.stdin.isatty() and sys.stdout.isatty())
         policy = load_policy(self.policy, order=self.order, greedy=self.greedy)
@@ -50,5 +51,7 @@ class Play(Command, SimConfig):
         if isinstance(policy, TrainedPolicy):
             tell(policy.describe())
             config = policy.home().model_copy(update=self.given(SimConfig))
+        from standing_orders.cli.play_view import watch
+
         watch(policy, config, seed=self.seed, speed=self.speed, is_plain=is_plain)
         return 0
