@@ -181,4 +181,4 @@ def main(task: Task) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Task))
+    results.launch(main, Task, __doc__)

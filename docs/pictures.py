@@ -21,8 +21,9 @@ from standing_orders.belief import Belief
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.defenders import ScriptedDefender
 from standing_orders.cage2.scenario import HOSTS, NUM_HOSTS
-from standing_orders.cli.play_view import play, render
+from standing_orders.cli.play_view import play
 from standing_orders.config import SimConfig
+from standing_orders.envs.board import TEXT_WIDTH, render
 from standing_orders.report.build import write_report
 from standing_orders.report.page import write_page
 from standing_orders.report.replay import ReplayTask, replay_document
@@ -38,8 +39,8 @@ _CELL_WIDTH, _CELL_HEIGHT, _MARGIN = 11, 18, 90
 def board() -> str:
     """The board of one step of one episode, as SVG."""
     frames = list(play(ScriptedDefender("heuristic"), SimConfig(red="meander"), seed=4))
-    console = Console(record=True, width=106, file=io.StringIO(), force_terminal=True)
-    console.print(render(frames[SHOWN_STEP]))
+    console = Console(record=True, width=TEXT_WIDTH, file=io.StringIO(), force_terminal=True)
+    console.print(render(frames[SHOWN_STEP], TEXT_WIDTH, 40))
     title = "standing-orders play --red meander --policy heuristic --seed 4"
     picture = console.export_svg(title=title, unique_id="board")
     return re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL)  # loaded from elsewhere

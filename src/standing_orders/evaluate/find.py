@@ -17,7 +17,7 @@ def find_policy(name: str, *, order: str | None = None, is_greedy: bool = False)
 
     Args:
         name: of a scripted defender; or the path of a training run or of a search, whose best
-            policy is taken; or module:attribute (see `cage2.own`); or a zip file of
+            policy is taken; or zoo/NAME; or module:attribute (see `cage2.own`); or a zip file of
             Stable-Baselines3.
         order: what a trained policy is told: an order or "all"; its own if left out. A policy that
             takes none is held to it by the mask of `rules.lawful`.
@@ -34,10 +34,10 @@ def find_policy(name: str, *, order: str | None = None, is_greedy: bool = False)
     if is_own(name) or name.endswith(".zip"):
         return _held_to(order, _own_policy(name))
     path = Path(name)
-    if not path.is_dir():
+    if not (is_run(path) or path.is_dir()):
         raise ConfigError(
-            f"policy {name!r}: must be one of {', '.join(NAMES)}, a run folder, module:attribute, "
-            "or a zip file of Stable-Baselines3"
+            f"policy {name!r}: must be one of {', '.join(NAMES)}, a run folder, zoo/NAME (see "
+            "`standing-orders zoo`), module:attribute, or a zip file of Stable-Baselines3"
         )
     # Torch takes a second: only trained policies need it.
     from standing_orders.learn.policy import LearnedDefender  # noqa: PLC0415
