@@ -37,6 +37,7 @@ from standing_orders.cage2.scenario import (
 )
 from standing_orders.config import SimConfig
 from standing_orders.seeding import child_seed, environment_seeds
+from standing_orders.tables import printable
 
 INTRODUCTION = """\
 CAGE Challenge 2. A red attacker starts on User0 and works its way User -> Enterprise -> \
@@ -230,9 +231,8 @@ def watch(
         is_plain: plain text, one board after the other and no waiting: for pipes and files.
     """
     console = Console(no_color=True, width=110, force_terminal=False) if is_plain else Console()
-    console.print(
-        f"{INTRODUCTION}\nred {config.red}, blue {policy.name}, seed {seed}\n", highlight=False
-    )
+    head = f"{INTRODUCTION}\nred {config.red}, blue {policy.name}, seed {seed}\n"
+    console.print(printable(head), highlight=False, markup=False)
     for frame in play(policy, config, seed=seed):
         if not is_plain and frame.step:
             console.clear()

@@ -6,16 +6,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.live import Live
 
-from standing_orders.cli.tables import percent
+from standing_orders.cli.tables import PlainConsole, percent
 
 
 @contextmanager
 def watch_training(folder: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
     """A live view of a run; where there is no terminal, a line for every tenth update."""
-    console = Console(stderr=True, highlight=False)
+    console = PlainConsole(stderr=True)
     began: list[float] = []
 
     def describe(record: dict[str, Any]) -> str:

@@ -177,14 +177,6 @@ def _memory_mb() -> float | None:
     return total / 1000
 
 
-def _free_mb() -> float:
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return float("inf")
-    return next(int(line.split()[1]) / 1000 for line in lines if line.startswith("MemAvailable"))
-
-
 def games(simulator: SimulatorConfig) -> list[GameSpec]:
     """The standard game in our simulator and, where it can be imported, in CybORG.
 

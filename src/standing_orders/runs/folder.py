@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from standing_orders.errors import CheckpointError, ConfigError
 from standing_orders.runs.files import (
+    MAX_TEXT_BYTES,
     TEMPORARY_PREFIX,
     read_regular,
     write_atomically,
@@ -219,7 +220,7 @@ def _read_mark(path: Path) -> dict[str, Any]:
 def _read_object(path: Path, wanted: str | None = None) -> dict[str, Any]:
     """A JSON object, with the SHA-256 sum wanted, if any."""
     try:
-        content = read_regular(path)
+        content = read_regular(path, max_bytes=MAX_TEXT_BYTES)
         if wanted is not None and _digest(content) != wanted:
             raise CheckpointError(f"{path}: damaged: its SHA-256 sum is not that of {_MARK}")
         value = decode(content)

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from standing_orders.errors import CheckpointError, DataError
 from standing_orders.runs.files import (
+    MAX_TEXT_BYTES,
     open_regular,
     read_regular,
     sync_folder,
@@ -159,7 +160,7 @@ class Journal:
         if self._origin is None:
             return
         try:
-            noted = decode(read_regular(self._head_path))
+            noted = decode(read_regular(self._head_path, max_bytes=MAX_TEXT_BYTES))
             num_records, seal = noted["records"], noted[SEAL]
         except FileNotFoundError:
             num_records, seal = 0, self._origin  # killed before the first was written down

@@ -19,6 +19,7 @@ from standing_orders.runs.checkpoint import (
 from standing_orders.runs.folder import RunFolder
 from standing_orders.runs.journal import Journal
 from standing_orders.runs.sinks import CsvSink, TensorBoardSink
+from standing_orders.runs.stopping import end_if_asked, is_asked, updating
 
 CSV_NAME = "training_log.csv"
 Record = dict[str, Any]
@@ -289,13 +290,20 @@ def train_to_end(
             csv.append(record)
             board.append(record)
             on_update(record)
-            if trainer.updates % trainer.checkpoint_every == 0 or trainer.is_done:
+            is_due = trainer.updates % trainer.checkpoint_every == 0
+            if is_due or trainer.is_done or is_asked():
                 save(trainer, folder, journal)
 
         run_updates(trainer, keep)
 
 
 def run_updates(trainer: Trainable, keep: OnUpdate) -> None:
-    """Update until the run has ended; each record is kept before the next update begins."""
-    while not trainer.is_done:
-        keep(trainer.step())
+    """Update until the run has ended; each record is kept before the next update begins.
+
+    Raises:
+        Stopped: a signal asked for an end; the update that was running then is kept.
+    """
+    with updating():
+        while not trainer.is_done:
+            keep(trainer.step())
+            end_if_asked()
