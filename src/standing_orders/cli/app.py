@@ -27,6 +27,7 @@ COMMANDS = {
     "report": ("report:Report", "run folders as one HTML file"),
     "replay": ("replay:Replay", "episodes as a page: truth beside view, forked at will"),
     "runs show": ("runs:ShowRun", "one run folder, and how to repeat it"),
+    "runs verify": ("runs:VerifyRuns", "whether every file is as written; --repair cuts back"),
     "runs diff": ("runs:DiffRuns", "settings in which two run folders differ"),
     "runs": ("runs:Runs", "list run folders: finished, resumable or damaged"),
     "play": ("play:Play", "watch one episode in the terminal"),

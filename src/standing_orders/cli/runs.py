@@ -58,7 +58,6 @@ class Runs(Reporting):
 
 
 def _list_table(infos: Sequence[Any]) -> Table:
-
     columns = (
         Column("run", is_text=True), Column("kind", is_text=True), Column("state", is_text=True),
         Column("done", ","), Column("MB", ".1f"), Column("red", is_text=True, drop=2),
@@ -153,6 +152,42 @@ class DiffRuns(Reporting):
         title = f"{len(names)} differences" if names else "no difference"
         self.report(Shown((Table(title, columns, tuple(rows)),), data))
         return 1 if names else 0
+
+
+class VerifyRuns(Reporting):
+    """Tell for every file of a run folder whether it is as it was written.
+
+    With --repair a damaged run is cut back to its last good state. Exit code 1 if something is
+    damaged and not repaired.
+    """
+
+    EXAMPLES: ClassVar[tuple[str, ...]] = (
+        "runs verify runs/one",
+        "runs verify runs/search --repair",
+        "runs verify runs/one --json",
+    )
+
+    run_folder: tyro.conf.Positional[Path] = Field(description="Run folder.")
+    repair: bool = Field(
+        False, description="Cut back to the last good state, and say what was lost."
+    )
+
+    def run(self) -> int:
+        """Run the command."""
+        from standing_orders.runs.verify import DAMAGED, repair_run, verify_run
+
+        lost = repair_run(self.run_folder) if self.repair else []
+        states = verify_run(self.run_folder)
+        num_bad = sum(one.state == DAMAGED for one in states)
+        columns = tuple(Column(name, is_text=True) for name in ("file", "state", "note"))
+        rows = tuple((one.name, one.state, one.note) for one in states)
+        title = f"{self.run_folder}: {len(states)} files, {num_bad} damaged"
+        notes = tuple(f"lost: {line}" for line in lost)
+        if self.repair and not lost:
+            notes = ("nothing to repair",)
+        data = {"files": [one.to_json() for one in states], "lost": lost}
+        self.report(Shown((Table(title, columns, rows, notes=notes),), data))
+        return 1 if num_bad else 0
 
 
 def _two_columns(

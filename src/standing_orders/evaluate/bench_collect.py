@@ -91,7 +91,8 @@ def measure_cells(
     for name, count in cells:
         blank = Cell("cyborg" if spec.cyborg else "own", name, count)
         needed = per_worker.get(name, 0.0) * count
-        if needed > _MEMORY_SHARE * _free_mb():
+        free = free_bytes()
+        if free is not None and needed > _MEMORY_SHARE * free / 1e6:
             yield replace(blank, note=f"would take {needed / 1000:.1f} GB")
             continue
         try:

@@ -149,7 +149,7 @@ def load_latest(
         that was refused, with the reason, and which one is used instead.
     """
     messages: list[str] = []
-    for path in reversed(_checkpoints(folder)):
+    for path in reversed(list_checkpoints(folder)):
         try:
             checkpoint = load_checkpoint(path)
             if check is not None:
@@ -173,16 +173,20 @@ def prune_checkpoints(folder: Path, index: int, *, keep: int = 3) -> None:
     Raises:
         CheckpointError: one cannot be removed.
     """
-    paths = _checkpoints(folder)
+    paths = list_checkpoints(folder)
     kept = [path for path in paths if int(path.name) <= index][-keep:]
     with writing(folder / CHECKPOINTS):
         for path in paths:
             if path not in kept:
-                _discard(path)
+                remove_checkpoint(path)
 
 
-def _checkpoints(folder: Path) -> list[Path]:
-    """Folders that look like checkpoints, from the oldest to the newest."""
+def list_checkpoints(folder: Path) -> list[Path]:
+    """Folders of a run that look like checkpoints, from the oldest to the newest.
+
+    Raises:
+        CheckpointError: the place where they should be is a link.
+    """
     place = folder / CHECKPOINTS
     if place.is_symlink():
         raise CheckpointError(f"{place}: is a link: must be a folder of the run itself")
@@ -200,7 +204,7 @@ def _place(path: Path, files: Mapping[str, bytes]) -> None:
             write_synced(temporary / name, content)
         sync_folder(temporary)
         if path.exists() or path.is_symlink():
-            _discard(path)
+            remove_checkpoint(path)
         temporary.rename(path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -208,7 +212,7 @@ def _place(path: Path, files: Mapping[str, bytes]) -> None:
     sync_folder(path.parent)
 
 
-def _discard(path: Path) -> None:
+def remove_checkpoint(path: Path) -> None:
     """Remove a checkpoint: its name first, so that no half of it is ever taken for one."""
     doomed = path.with_name(f"{TEMPORARY_PREFIX}old-{path.name}")
     path.rename(doomed)

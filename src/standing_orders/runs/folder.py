@@ -100,9 +100,8 @@ class RunFolder:
         found = str(mark["kind"])
         if kind not in (None, found):
             raise CheckpointError(f"{path}: a run of kind {found!r}: must be {kind!r}")
-        sums = mark.get("sha256", {})
-        config = _read_object(path / _CONFIG, sums.get(_CONFIG))
-        seal = _digest(f"{found}:{sums[_CONFIG]}".encode()) if sums else None
+        config = _read_object(path / _CONFIG, mark.get("sha256", {}).get(_CONFIG))
+        seal = _seal_of(mark)
         return cls(path, found, config | _read_extension(path / _EXTENSION, seal), seal)
 
     def parse_config(self, model: type[Model], *, without: str) -> Model:
@@ -184,6 +183,32 @@ def is_run(path: Path) -> bool:
     return (path / _MARK).is_file() and not (path / _MARK).is_symlink()
 
 
+def check_files(path: Path) -> dict[str, str | None]:
+    """What is wrong with each file that a run begins with, None if nothing is.
+
+    Args:
+        path: of a run.
+    """
+    faults: dict[str, str | None] = {}
+
+    def look(name: str, read: Callable[[Path], Any]) -> Any:
+        faults[name] = None
+        try:
+            return read(path / name)
+        except CheckpointError as err:
+            faults[name] = str(err)
+        return {}
+
+    mark = look(_MARK, _read_mark)
+    sums = mark.get("sha256", {})
+    seal = _seal_of(mark)
+    for name in (_CONFIG, _VERSIONS):
+        look(name, lambda file: _read_object(file, sums.get(file.name)))
+    if (path / _EXTENSION).exists():
+        look(_EXTENSION, lambda file: _read_extension(file, seal))
+    return faults
+
+
 def check_unused(path: Path) -> None:
     """Refuse a place where no run can begin; for use before long work.
 
@@ -231,6 +256,12 @@ def _read_object(path: Path, wanted: str | None = None) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise CheckpointError(f"{path}: must hold a JSON object")
     return value
+
+
+def _seal_of(mark: Mapping[str, Any]) -> str | None:
+    """Digest of kind and config; None for a run of format 1."""
+    sums = mark.get("sha256")
+    return _digest(f"{mark['kind']}:{sums[_CONFIG]}".encode()) if sums else None
 
 
 def _extension_seal(values: Mapping[str, Any], seal: str | None) -> str:

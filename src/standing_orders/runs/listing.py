@@ -15,7 +15,7 @@ from standing_orders.runs.plain import decode
 
 FINISHED, RUNNING, RESUMABLE, DAMAGED = "finished", "running", "resumable", "damaged"
 STATES = (FINISHED, RUNNING, RESUMABLE, DAMAGED)
-_WITHOUT_CHECKPOINT = {"search", "compare", "published"}  # whose journal alone says how to go on
+WITHOUT_CHECKPOINT = {"search", "compare", "published"}  # whose journal alone says how to go on
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def look_at(path: Path) -> RunInfo:
 def _state(path: Path, kind: str, records: list[dict[str, Any]]) -> tuple[str, str]:
     """How a run stands, and what is wrong with it."""
     messages: list[str] = []
-    if kind not in _WITHOUT_CHECKPOINT:
+    if kind not in WITHOUT_CHECKPOINT:
         checkpoint, messages = load_latest(path)
         if checkpoint is None and (messages or records):
             return DAMAGED, "; ".join(messages) or "no checkpoint"

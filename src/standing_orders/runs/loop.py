@@ -1,6 +1,6 @@
 """Training in a run folder: what learns in updates is kept, mirrored, killed and resumed alike."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
-from standing_orders.errors import CheckpointError, ConfigError
+from standing_orders.errors import CheckpointError, ConfigError, DataError
 from standing_orders.runs.checkpoint import (
     Checkpoint,
     Witness,
@@ -17,11 +17,12 @@ from standing_orders.runs.checkpoint import (
     save_checkpoint,
 )
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.journal import Journal
+from standing_orders.runs.journal import Journal, Line
 from standing_orders.runs.sinks import CsvSink, TensorBoardSink
 from standing_orders.runs.stopping import end_if_asked, is_asked, updating
 
 CSV_NAME = "training_log.csv"
+REPAIR_HINT = "`runs verify --repair` cuts the run back to its last good state"
 Record = dict[str, Any]
 Report = Callable[[str], None]
 OnUpdate = Callable[[Record], None]
@@ -196,7 +197,7 @@ def latest_of(path: Path, kind: str) -> tuple[RunFolder, Checkpoint]:
         DataError: the journal is damaged.
     """
     folder = RunFolder.open(path, kind=kind)
-    checkpoint, messages = load_latest(folder.path, _belongs_to(folder))
+    checkpoint, messages = load_latest(folder.path, belongs_to(folder, _good_lines(folder)))
     if checkpoint is None or messages:
         faults = messages or [f"{path}: no checkpoint"]
         hint = "--resume goes back to the newest checkpoint that is in order"
@@ -204,9 +205,20 @@ def latest_of(path: Path, kind: str) -> tuple[RunFolder, Checkpoint]:
     return folder, checkpoint
 
 
-def _belongs_to(folder: RunFolder) -> Callable[[Checkpoint], None]:
-    """What looks whether a checkpoint is one of this run and its journal."""
-    lines = folder.journal(lambda _: None).lines()
+def _good_lines(folder: RunFolder) -> list[Line]:
+    """All lines of a journal.
+
+    Raises:
+        CheckpointError: one is broken, or it cannot be read.
+    """
+    try:
+        return folder.journal(lambda _: None).lines()
+    except DataError as err:
+        raise CheckpointError(f"{err}; {REPAIR_HINT}") from err
+
+
+def belongs_to(folder: RunFolder, lines: Sequence[Line]) -> Callable[[Checkpoint], None]:
+    """What looks whether a checkpoint is one of this run and of its journal's lines."""
 
     def check(checkpoint: Checkpoint) -> None:
         witness = checkpoint.witness
@@ -243,7 +255,7 @@ def recover(
     Raises:
         CheckpointError: there is nothing to go on from.
     """
-    checkpoint, messages = load_latest(folder.path, _belongs_to(folder))
+    checkpoint, messages = load_latest(folder.path, belongs_to(folder, _good_lines(folder)))
     for message in messages:
         report(message)
     if checkpoint is not None:
