@@ -10,6 +10,7 @@ from standing_orders.errors import ConfigError, DataError
 from standing_orders.runs.files import read_regular
 
 _MAX_TOML_BYTES = 2**20
+_MAX_INTEGER = 2**63 - 1  # what arrays and files can hold
 _MAX_SHOWN = 200  # characters of a value in a message
 RedAgent = Literal["b_line", "meander", "sleep"]
 Opponent = Literal["b_line", "meander", "sleep", "mixed"]
@@ -61,8 +62,11 @@ class Config(BaseModel):
             raise ConfigError("; ".join(map(_explain, err.errors()))) from err
         for name in type(self).model_fields:
             value = getattr(self, name)
-            if any("\0" in str(one) for one in (value if isinstance(value, tuple) else [value])):
-                raise ConfigError(f"{name} = {value!r}: holds a null byte")
+            for one in value if isinstance(value, tuple) else (value,):
+                if isinstance(one, str | Path) and "\0" in str(one):
+                    raise ConfigError(f"{name} = {_shown(value)}: holds a null byte")
+                if isinstance(one, int) and abs(one) > _MAX_INTEGER:
+                    raise ConfigError(f"{name} = {_shown(value)}: must be below 2**63")
 
 
 Part = TypeVar("Part", bound=Config)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -88,7 +89,7 @@ def _describe(model: type[Command], *, is_brief: bool) -> str:
 def _given(words: list[str], flag: str) -> str | None:
     """The last value that a flag has been given, in either spelling."""
     found = None
-    for word, following in zip(words, [*words[1:], None], strict=True):
+    for word, following in zip_longest(words, words[1:]):
         if word == flag:
             found = following
         elif word.startswith(f"{flag}="):
