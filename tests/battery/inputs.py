@@ -141,9 +141,6 @@ FORMULAS = (
 
 def formulas(_: Any, rng: random.Random, __: Path) -> str | None:
     """A mutated formula, and its margins on a short trace."""
-    from standing_orders.rules.stl import Monitor, robustness
-    from standing_orders.rules.stl import parse as parse_formula
-
     text = rng.choice(FORMULAS)
     for _ in range(rng.randrange(1, 3)):
         text = mutate(text, rng) if rng.random() < 0.8 else f"({text}) and ({rng.choice(FORMULAS)})"

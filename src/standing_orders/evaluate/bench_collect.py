@@ -24,6 +24,7 @@ from standing_orders.evaluate.bare import play_bare
 from standing_orders.learn.actor import NetworkActor
 from standing_orders.learn.inputs import InputLayout
 from standing_orders.learn.networks import ActorCritic
+from standing_orders.memory import free_bytes
 
 WORKERS = (1, 2, 4, 8, 25, 100)
 BARE: Any = "bare"  # loops without network, true state or compliance

@@ -130,9 +130,17 @@ def load_checkpoint(path: Path) -> Checkpoint:
             raise ValueError(f"the manifest's index, {index}, is not that of the rest")
         tensors = unpack(files[_TENSORS], state["layouts"])
         witness = Witness(**state["witness"]) if "witness" in state else None
+        if witness is not None and not _is_count(witness.num_records):
+            raise ValueError(f"witness of {witness.num_records!r:.60} records")
+        if not isinstance(state["data"], dict):
+            raise ValueError("its data are no object")
         return Checkpoint(path, index, tensors, state["data"], state["layouts"], witness)
-    except (ValueError, LookupError, TypeError, DataError) as err:
-        raise CheckpointError(f"{path}: {err}") from err
+    except (ValueError, LookupError, TypeError, AttributeError, DataError) as err:
+        raise CheckpointError(f"{path}: damaged: {err}") from err
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def load_latest(

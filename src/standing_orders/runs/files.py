@@ -91,7 +91,7 @@ def open_regular(path: Path, flags: int, *, may_be_link: bool = False) -> int:
 
 
 def read_regular(path: Path, *, max_bytes: int = MAX_BYTES, may_be_link: bool = False) -> bytes:
-    """All of a file that is none of a link, a pipe, a device or too large; nothing is read of those.
+    """All of a file; of a link, a pipe, a device or one that is too large nothing is read.
 
     Args:
         path: the file.

@@ -1,7 +1,7 @@
 """Training in a run folder: what learns in updates is kept, mirrored, killed and resumed alike."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -205,6 +205,20 @@ def latest_of(path: Path, kind: str) -> tuple[RunFolder, Checkpoint]:
     return folder, checkpoint
 
 
+@contextmanager
+def of_checkpoint(checkpoint: Checkpoint) -> Iterator[None]:
+    """While a checkpoint is put to use: whatever does not fit is one error that names it.
+
+    Raises:
+        CheckpointError: something is missing in it, of another type, or not of this run.
+    """
+    try:
+        yield
+    except (CheckpointError, LookupError, TypeError, ValueError, AttributeError) as err:
+        what = "" if isinstance(err, CheckpointError) else "not a checkpoint of such a run: "
+        raise CheckpointError(f"{checkpoint.path}: {what}{err}") from err
+
+
 def _good_lines(folder: RunFolder) -> list[Line]:
     """All lines of a journal.
 
@@ -259,7 +273,8 @@ def recover(
     for message in messages:
         report(message)
     if checkpoint is not None:
-        trainer.restore(checkpoint.tensors, checkpoint.data)
+        with of_checkpoint(checkpoint):
+            trainer.restore(checkpoint.tensors, checkpoint.data)
         prune_checkpoints(folder.path, checkpoint.index)
     with folder.journal(report) as journal:
         if checkpoint is None and (messages or not may_begin or journal.read()):

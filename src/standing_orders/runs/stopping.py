@@ -10,7 +10,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal has asked the command to end; like Ctrl-C, no `except Exception` takes it for a fault.
+    """A signal has asked the command to end; as with Ctrl-C, no `except Exception` catches it.
 
     Args:
         message: for the user.

@@ -9,7 +9,7 @@ from typing import Any
 from standing_orders.config import SearchConfig, TrainConfig
 from standing_orders.errors import CheckpointError
 from standing_orders.learn.ppo import use_one_thread
-from standing_orders.learn.run import KIND, reopen, resume, start_from, train
+from standing_orders.learn.run import KIND, counters_of, reopen, resume, start_from, train
 from standing_orders.learn.trainer import Trainer
 from standing_orders.rules.orders import Order
 from standing_orders.runs.checkpoint import load_latest
@@ -86,8 +86,8 @@ class PolicyStore:
         checkpoint, _ = load_latest(self.path(name))
         if checkpoint is None:
             return Counters()
-        done = checkpoint.data
-        return Counters(done["updates"], done["episodes"], done["gate_episodes"])
+        done = counters_of(checkpoint)
+        return Counters(done.updates, done.episodes, done.gate_episodes)
 
     def task(self, choice: Choice, seed: int) -> VisitTask:
         """The visit that a choice asks for, from where its policy is."""
