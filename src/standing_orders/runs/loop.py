@@ -16,8 +16,10 @@ from standing_orders.runs.checkpoint import (
     prune_checkpoints,
     save_checkpoint,
 )
+from standing_orders.runs.files import read_regular
 from standing_orders.runs.folder import RunFolder
 from standing_orders.runs.journal import Journal, Line
+from standing_orders.runs.manifest import MANIFEST
 from standing_orders.runs.sinks import CsvSink, TensorBoardSink
 from standing_orders.runs.stopping import end_if_asked, is_asked, updating
 
@@ -203,6 +205,31 @@ def latest_of(path: Path, kind: str) -> tuple[RunFolder, Checkpoint]:
         hint = "--resume goes back to the newest checkpoint that is in order"
         raise CheckpointError(f"{'; '.join(faults)}; {hint}")
     return folder, checkpoint
+
+
+def best_of_search(path: Path) -> Path:
+    """Folder of a search's best policy, after looking whether it is the one that its journal names.
+
+    Raises:
+        CheckpointError: the search has not ended, or another policy lies in that place.
+        DataError: the journal is damaged.
+    """
+    folder = RunFolder.open(path, kind="search")
+    journal = folder.journal(lambda _: None)
+    journal.check_head()
+    last = (journal.read() or [{}])[-1]
+    if last.get("event") != "final":
+        raise CheckpointError(f"{path}: the search has not ended: go on with --resume")
+    found, checkpoint = latest_of(folder.resolve("best"), "train")
+    own = folder.resolve(Path("policies") / str(last.get("policy")))
+    is_same = found.config.get("order") == last.get("order")
+    if own.exists():  # all of them may have been removed to save room
+        original, trained = latest_of(own, "train")
+        manifests = [read_regular(one.path / MANIFEST) for one in (checkpoint, trained)]
+        is_same = is_same and found.seal == original.seal and manifests[0] == manifests[1]
+    if not is_same:
+        raise CheckpointError(f"{found.path}: not the policy that this search found best")
+    return found.path
 
 
 @contextmanager

@@ -95,7 +95,9 @@ class PolicyStore:
         with folder.lock():
             trainer, _ = reopen(folder, self._report)
         attempt = choice.visit if self._config.start == "scratch" else 1
-        if trainer.config != order_config(self._config, choice.order, attempt):
+        is_start_known = choice.visit > 1 or _start_name(folder) == choice.start_name
+        is_own = trainer.config == order_config(self._config, choice.order, attempt)
+        if not (is_own and is_start_known):
             raise CheckpointError(
                 f"{folder.path}: not the policy of {choice.order} that this search trained"
             )
@@ -146,6 +148,12 @@ class PolicyStore:
         target = self._folder.resolve(BEST)
         _copy_run(self.path(name), target)
         return target
+
+
+def _start_name(folder: RunFolder) -> str | None:
+    """Name of the run that a policy began with."""
+    origin = folder.config.get("start")
+    return origin.get("run") if isinstance(origin, dict) else None
 
 
 def order_config(config: SearchConfig, order: Order, attempt: int = 1) -> TrainConfig:
