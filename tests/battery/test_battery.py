@@ -40,9 +40,7 @@ def _planted(fault: str) -> Attack:
     [("outside", "outside the folder"), ("hang", "hang"), ("traceback", "LookupError: 'x'"),
      ("silent", "silent"), ("", None)],
 )  # fmt: skip
-def test_the_battery_finds_what_is_planted(
-    tmp_path: Path, fault: str, found: str | None
-) -> None:
+def test_the_battery_finds_what_is_planted(tmp_path: Path, fault: str, found: str | None) -> None:
     seen = play_case(_planted(fault), None, 0, tmp_path)
     assert seen is None if found is None else found in str(seen)
 

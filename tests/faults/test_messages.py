@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from standing_orders.cli import app
 from standing_orders.cli.app import main
 from standing_orders.runs.folder import RunFolder
 
@@ -75,7 +76,7 @@ def test_a_run_folder_of_pipes_and_loops_is_refused(
 ) -> None:
     folder = RunFolder.create(tmp_path / "run", {"seed": 1, "start": None}, "train")
     for make in (
-        lambda path: os.mkfifo(path),
+        os.mkfifo,
         lambda path: path.symlink_to(path),
         lambda path: path.write_bytes(b"\xff" * 9),
     ):
@@ -163,12 +164,14 @@ def test_a_signal_lets_the_update_end_saves_and_says_how_to_go_on(
     assert json.loads(journal.read_text().splitlines()[-1])["update"] == num_updates
 
 
-def test_a_signal_before_the_first_update_ends_at_once(tmp_path: Path) -> None:
-    with start("evaluate", "--policy", "heuristic", "--episodes", "1000000") as process:
-        time.sleep(3)
-        process.terminate()
-        said = process.communicate(timeout=10)[1]
-    assert (process.returncode, said.strip().splitlines()[-1]) == (143, "interrupted")
+def test_a_signal_where_no_update_runs_ends_at_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "_dispatch", lambda _: signal.raise_signal(signal.SIGTERM))
+    before = signal.getsignal(signal.SIGTERM)
+    assert main(["evaluate"]) == 143
+    assert capsys.readouterr().err == "interrupted\n"
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_pipe_that_nobody_reads_is_a_quiet_end() -> None:

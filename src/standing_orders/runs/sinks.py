@@ -132,6 +132,11 @@ class TensorBoardSink(_Sink):
         except ImportError:
             report(f"{folder}: TensorBoard is not installed, nothing is written there")
             return
+        try:
+            str(folder).encode()
+        except UnicodeEncodeError:
+            report(f"{folder}: TensorBoard cannot write there: the path is not UTF-8")
+            return
         with writing(folder):
             self._writer = module.SummaryWriter(str(folder), flush_secs=10)
 

@@ -16,7 +16,7 @@ from standing_orders.runs.checkpoint import (
     remove_checkpoint,
 )
 from standing_orders.runs.files import TEMPORARY_PREFIX, is_real_folder
-from standing_orders.runs.folder import JOURNAL_NAME, RunFolder, check_files, is_run
+from standing_orders.runs.folder import JOURNAL_NAME, MARK, RunFolder, check_files, is_run
 from standing_orders.runs.journal import HEAD_NAME, Line
 from standing_orders.runs.listing import WITHOUT_CHECKPOINT
 from standing_orders.runs.lock import LOCK_NAME
@@ -53,8 +53,8 @@ def verify_run(path: Path) -> list[FileState]:
     Raises:
         CheckpointError: it is no run folder at all.
     """
-    if not is_run(path):
-        raise CheckpointError(f"{path}: not a run: there is no run.json in it")
+    if not os.path.lexists(path / MARK):
+        raise CheckpointError(f"{path}: not a run: there is no {MARK} in it")
     states = [_judged(name, fault) for name, fault in check_files(path).items()]
     if not any(one.state == DAMAGED for one in states):
         folder = RunFolder.open(path)
