@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tests.battery.attacks import ATTACKS
@@ -80,6 +80,15 @@ def write_rows(path: Path, rows: dict[str, Row]) -> None:
         writer.writerows(map(asdict, kept))
 
 
+def _sum(before: Row | None, row: Row) -> Row:
+    if before is None:
+        return row
+    return replace(
+        row, cases=before.cases + row.cases, faults=before.faults + row.faults,
+        seconds=round(before.seconds + row.seconds, 1),
+    )  # fmt: skip
+
+
 def main() -> int:
     """Run what the command line asks for; the exit code is 1 if there was a fault."""
     parser = argparse.ArgumentParser(prog="python -m tests.battery", description=__doc__)
@@ -102,12 +111,7 @@ def main() -> int:
         row = run_attack(attack, first, attack.long if is_long else attack.short, seconds=limit)
         rows.append(row)
         if is_long:
-            kept[attack.name] = Row(
-                attack.name, attack.what, attack.long, first + row.cases,
-                row.faults + (before.faults if before else 0),
-                round(row.seconds + (before.seconds if before else 0.0), 1),
-            )  # fmt: skip
-            write_rows(RESULTS, kept)
+            write_rows(RESULTS, read_rows(RESULTS) | {attack.name: _sum(before, row)})
     print(f"{'attack':14} {'cases':>7} {'faults':>7} {'seconds':>8}   seeds: the cases' numbers")
     for row in rows:
         print(f"{row.attack:14} {row.cases:7} {row.faults:7} {row.seconds:8.1f}   {row.what}")

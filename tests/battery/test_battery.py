@@ -1,4 +1,4 @@
-"""A few cases of every attack that needs no training: the battery itself works, and finds nothing."""
+"""A few cases of every attack that needs no training; and the battery finds what is planted."""
 
 import random
 from pathlib import Path
