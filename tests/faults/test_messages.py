@@ -12,7 +12,18 @@ from pathlib import Path
 import pytest
 
 from standing_orders.cli import app
-from standing_orders.cli.app import main
+from standing_orders.cli.app import COMMANDS, main
+from standing_orders.cli.command import resumable
+from standing_orders.errors import (
+    CheckpointError,
+    ConfigError,
+    DataError,
+    NumericsError,
+    ResourceError,
+    SimulationError,
+    VotingError,
+    WorkerError,
+)
 from standing_orders.runs.folder import RunFolder
 
 DEEP = "x = " + "[" * 20_000 + "]" * 20_000
@@ -189,3 +200,60 @@ def test_a_full_disk_behind_the_output_is_one_message() -> None:
         )
     assert answer.returncode == 3
     assert answer.stderr == "error: standard output, or a file: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    "fault", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried")]
+)
+def test_memory_that_gives_out_is_one_message_with_a_good_checkpoint(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    fault: Exception,
+) -> None:
+    def work(_: object) -> int:
+        with resumable("train", tmp_path / "run"):
+            raise fault
+        return 0
+
+    monkeypatch.setattr(app, "_dispatch", work)
+    assert main([]) == 4
+    assert capsys.readouterr().err.startswith("error: out of memory: ask for less")
+    RunFolder.create(tmp_path / "run", {"seed": 1}, "train")
+    assert main([]) == 4
+    said = capsys.readouterr().err
+    assert "out of memory; its last checkpoint is good" in said
+    assert f"standing-orders train --resume --run {tmp_path}/run" in said
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_refuses_an_unknown_flag_with_code_2(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert main([*command.split(), "--no-such-flag"]) == 2
+    said = capsys.readouterr()
+    assert f"standing-orders {command}" in said.err  # which has the help
+    assert said.out == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(ConfigError, 2), (SimulationError, 2), (VotingError, 2), (DataError, 3), (CheckpointError, 3),
+     (NumericsError, 4), (WorkerError, 4), (ResourceError, 4), (KeyboardInterrupt, 130),
+     (LookupError, 4), (PermissionError, 3), (BrokenPipeError, 0)],
+)  # fmt: skip
+def test_what_ends_a_command_decides_its_code(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[BaseException],
+    code: int,
+) -> None:
+    def fail(_: object) -> int:
+        raise error("x\x1b")
+
+    monkeypatch.setattr(app, "_dispatch", fail)
+    assert main([]) == code
+    said = capsys.readouterr().err
+    assert "\x1b" not in said
+    assert len(said.splitlines()) == (0 if code == 0 else 1)
+    assert ("fault of the program" in said) == (error is LookupError)

@@ -188,7 +188,8 @@ def write_result(result: Result, path: Path) -> list[Path]:
     for place, text in texts.items():
         with writing(place):
             place.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(place, text.encode())
+            folder = place.parent.resolve()  # the user's own folder may be a link
+            write_atomically(folder / place.name, text.encode())
     return list(texts)
 
 

@@ -127,5 +127,5 @@ def write_page(path: Path, document: dict[str, Any]) -> int:
             f"{path}: the report would have {len(content)} bytes, {MAX_BYTES} at most: name fewer "
             "runs or episodes"
         )
-    write_atomically(path, content)
+    write_atomically(path.parent.resolve() / path.name, content)
     return len(content)

@@ -75,9 +75,9 @@ def open_regular(path: Path, flags: int, *, may_be_link: bool = False) -> int:
         OSError: it cannot be opened, or is something else than a file; the reason is in words.
     """
     # Without O_NONBLOCK the opening of a pipe would wait for somebody at its other end.
-    flags |= os.O_NONBLOCK | os.O_CLOEXEC | (0 if may_be_link else os.O_NOFOLLOW)
+    flags |= os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        descriptor = os.open(path, flags, 0o644)
+        descriptor = os.open(path, flags, 0o644) if may_be_link else _open_inside(path, flags)
     except OSError as err:
         if err.errno == errno.ELOOP and not may_be_link:
             raise OSError(errno.ELOOP, "is a link: must be a file", str(path)) from err
@@ -88,6 +88,15 @@ def open_regular(path: Path, flags: int, *, may_be_link: bool = False) -> int:
         os.close(descriptor)
         raise OSError(errno.EINVAL, "is not a regular file", str(path))
     return descriptor
+
+
+def _open_inside(path: Path, flags: int) -> int:
+    """Open a file by its name in its folder's own descriptor: neither of them may be a link."""
+    place = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        return os.open(path.name, flags | os.O_NOFOLLOW, 0o644, dir_fd=place)
+    finally:
+        os.close(place)
 
 
 def read_regular(path: Path, *, max_bytes: int = MAX_BYTES, may_be_link: bool = False) -> bytes:
