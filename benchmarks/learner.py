@@ -240,7 +240,7 @@ def cost(task: Task) -> None:
             config = config.model_copy(update={"episodes": budget})
             free, _ = load_network(finished_run(task.folder / f"free-{game}-{config.seed}", config))
             card = evaluate(
-                LearnedDefender(free, name="free"), config.part(GameConfig), reds=(config.red,),
+                LearnedDefender(free, name="free"), config.part(GameConfig), reds=(options["red"],),
                 num_episodes=task.count(2_000), seed=EVALUATION_SEED,
             )  # fmt: skip
             told = told_each_order(
@@ -249,7 +249,7 @@ def cost(task: Task) -> None:
             returns = np.array([one.measured.mean_return for one in told])
             oracle = oracle_returns(SimConfig(**options), task.count(500), EVALUATION_SEED)
             truth = oracle.mean(axis=1)[task.orders] / TENTHS_PER_POINT
-            score = card.score(config.red, 100)
+            score = card.score(options["red"], 100)
             is_free = truth >= 1.1 * truth.max()  # costs the oracle at most a tenth
             add(
                 game=game, **figures_of("unconstrained", score),

@@ -7,7 +7,11 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
 from standing_orders.errors import ConfigError, DataError
+from standing_orders.runs.files import read_regular
 
+_MAX_TOML_BYTES = 2**20
+_MAX_INTEGER = 2**63 - 1  # what arrays and files can hold
+_MAX_SHOWN = 200  # characters of a value in a message
 RedAgent = Literal["b_line", "meander", "sleep"]
 Opponent = Literal["b_line", "meander", "sleep", "mixed"]
 RuleSet = Literal["head", "leaderboard-2022"]
@@ -28,12 +32,17 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Values of a preset.
 
     Raises:
-        DataError: the file is missing or not TOML.
+        DataError: the file is missing, too large or not TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as err:
+        content = read_regular(path, max_bytes=_MAX_TOML_BYTES, may_be_link=True)
+        return tomllib.loads(content.decode())
+    except OSError as err:
+        raise DataError(f"{path}: cannot be read: {err.strerror}") from err
+    except ValueError as err:  # no TOML, not UTF-8, or a number of more digits than Python takes
         raise DataError(f"{path}: cannot be read as TOML: {err}") from err
+    except RecursionError as err:
+        raise DataError(f"{path}: cannot be read as TOML: nested too deeply") from err
 
 
 class Config(BaseModel):
@@ -54,6 +63,13 @@ class Config(BaseModel):
             super().__init__(**values)
         except ValidationError as err:
             raise ConfigError("; ".join(map(_explain, err.errors()))) from err
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            for one in value if isinstance(value, tuple) else (value,):
+                if isinstance(one, str | Path) and "\0" in str(one):
+                    raise ConfigError(f"{name} = {_shown(value)}: holds a null byte")
+                if isinstance(one, int) and abs(one) > _MAX_INTEGER:
+                    raise ConfigError(f"{name} = {_shown(value)}: must be below 2**63")
 
 
 Part = TypeVar("Part", bound=Config)
@@ -70,7 +86,16 @@ def _explain(error: Any) -> str:
         return "; ".join(f"{name}.{_explain(one)}" for one in inner.__cause__.errors())
     message = str(error["msg"]).removeprefix("Value error, ")
     wanted = message.replace("Input should be", "must be", 1)
-    return f"{name} = {error['input']!r}: {wanted}"
+    return f"{name} = {_shown(error['input'])}: {wanted}"
+
+
+def _shown(value: object) -> str:
+    """A value as a message shows it: never too long, and never too long to be written at all."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # Python refuses to write integers of many digits
+        return f"a {type(value).__name__} that is too long to show"
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 
 class GameConfig(Config):
