@@ -19,7 +19,8 @@ from standing_orders.detect.actions import ALERT, BLOCK, NUM_ACTIONS
 from standing_orders.detect.config import DetectConfig, check_team
 from standing_orders.detect.costs import team_rewards
 from standing_orders.detect.data.events import DataSet
-from standing_orders.detect.team import count_votes, prepare
+from standing_orders.detect.engine import count_votes
+from standing_orders.detect.team import prepare
 from standing_orders.detect.views import split_views
 from standing_orders.errors import ConfigError, SimulationError
 

@@ -5,6 +5,7 @@ its agent's view only. So does its critic (IPPO), unless one critic sees everyth
 is for training only.
 """
 
+import copy
 import math
 from collections.abc import Sequence
 from itertools import pairwise
@@ -42,6 +43,13 @@ class StackedLinear(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:  # (agents, rows, in) -> (agents, rows, out)
         """Apply each agent's layer to its own rows."""
         return torch.baddbmm(self.bias, inputs, self.weight)
+
+    def only(self, agent: int, size_in: int) -> "StackedLinear":
+        """One agent's layer, for its first `size_in` inputs: what the rest would say is 0."""
+        layer = copy.deepcopy(self)
+        layer.weight = nn.Parameter(self.weight[agent : agent + 1, :size_in].detach().clone())
+        layer.bias = nn.Parameter(self.bias[agent : agent + 1].detach().clone())
+        return layer
 
 
 class ConstraintHeads(nn.Module):
@@ -113,6 +121,13 @@ class _Memory(nn.Module):
             outputs.append(known.transpose(0, 1).flatten(0, 1)[places])
         return torch.stack(outputs)
 
+    def only(self, agent: int, size_in: int) -> nn.LSTM:
+        """One agent's memory, for its first `size_in` inputs."""
+        cell: nn.LSTM = copy.deepcopy(self.cells[agent])  # type: ignore[assignment]
+        cell.input_size = size_in
+        cell.weight_ih_l0 = nn.Parameter(cell.weight_ih_l0[:, :size_in].detach().clone())
+        return cell
+
 
 def lay_side_by_side(
     sessions: Sessions,
@@ -153,6 +168,51 @@ class _Trunk(nn.Module):
         return hidden
 
 
+class Actor(nn.Module):
+    """One agent's own network, cut out of the team's: it needs nothing of the other agents.
+
+    Args:
+        network: of the team.
+        agent: its number.
+    """
+
+    def __init__(self, network: "TeamNetwork", agent: int) -> None:
+        super().__init__()
+        self.view = network.views[agent]  # features that it sees
+        trunk, size = network.actor, len(self.view)
+        self.memory = None if trunk.memory is None else trunk.memory.only(agent, size)
+        self.memory_size = 0 if self.memory is None else self.memory.hidden_size
+        sizes = [layer.weight.shape[1] for layer in trunk.layers]
+        if self.memory is None:
+            sizes[0] = size
+        layers = zip(trunk.layers, sizes, strict=True)
+        self.layers = nn.ModuleList(layer.only(agent, width) for layer, width in layers)
+        self.activation = trunk.activation
+        self.policy = network.policy.only(agent, network.policy.weight.shape[1])
+
+    def forward(
+        self, inputs: Tensor, memory: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Judge one event of each of many sessions.
+
+        Args:
+            inputs: (rows, len(view)).
+            memory: (2, rows, memory_size) of each session before the event, zeros at its beginning;
+                None for an agent without memory.
+
+        Returns:
+            Log-probabilities (rows, NUM_ACTIONS) of the actions, the hidden states (rows, size),
+            and the memory after the event.
+        """
+        hidden = inputs[None]
+        if self.memory is not None and memory is not None:
+            hidden, (short, long) = self.memory(hidden, (memory[:1], memory[1:]))
+            memory = torch.cat([short, long])
+        for layer in self.layers:
+            hidden = self.activation(layer(hidden))
+        return torch.log_softmax(self.policy(hidden), dim=-1)[0], hidden[0], memory
+
+
 class TeamNetwork(nn.Module):
     """Actors, critics and constraint heads of a team.
 
@@ -177,6 +237,7 @@ class TeamNetwork(nn.Module):
         generator = torch.Generator().manual_seed(seed)
         num_agents, width = len(views), max(map(len, views))
         self.num_agents = num_agents
+        self.views = tuple(views)
         self.sees_all = all(len(view) == num_features for view in views)
         # Shorter views are filled up with a column of zeros behind the features.
         filled = np.full((num_agents, width), num_features)

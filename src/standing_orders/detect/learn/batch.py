@@ -13,10 +13,11 @@ from standing_orders.detect.actions import NUM_ACTIONS
 from standing_orders.detect.config import LearnConfig
 from standing_orders.detect.costs import Game, play, team_rewards
 from standing_orders.detect.data.events import Sessions
+from standing_orders.detect.engine import count_votes
 from standing_orders.detect.learn.credit import Credit, expected_credit, sampled_credit
 from standing_orders.detect.network import TeamNetwork
 from standing_orders.detect.rules import RuleBook
-from standing_orders.detect.team import Judged, Team, as_streams, count_votes
+from standing_orders.detect.team import Judged, Team, as_streams
 from standing_orders.learn import ppo
 from standing_orders.learn.sampling import sample_actions
 
