@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -37,8 +38,8 @@ class Calibration:
         if not (
             len(xs) == len(ys) > 0
             and all(map(math.isfinite, (*xs, *ys)))
-            and all(a < b for a, b in zip(xs, xs[1:], strict=False))
-            and all(a <= b for a, b in zip(ys, ys[1:], strict=False))
+            and all(a < b for a, b in pairwise(xs))
+            and all(a <= b for a, b in pairwise(ys))
             and 0 <= ys[0] <= ys[-1] <= 1
         ):
             raise CheckpointError(

@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from standing_orders.errors import DataError, NumericsError
+
+if TYPE_CHECKING:
+    from standing_orders.detect.data.schema import Schema
 
 Task = Literal["records", "sessions"]
 Kind = TypeVar("Kind", bound=np.generic)
@@ -225,4 +228,5 @@ class DataSet:
     validation: Events
     test: Events
     dropped: dict[str, str]  # column -> why it is not an input
+    schema: "Schema | None" = None  # how more of such events are read; None: they cannot be
     notes: tuple[str, ...] = ()  # what was done to the data or looks odd about it, one line each
