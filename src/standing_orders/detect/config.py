@@ -25,10 +25,23 @@ class TeamConfig(Config):
     faults: int = Field(
         1, ge=0, strict=True, description="Faulty agents tolerated (f); needs 2 f + 1 agents."
     )
-    views: Literal["split", "all"] = Field(
+    views: Literal["all", "overlap", "split"] = Field(
         "all",
-        description="What an agent sees: every column (all), or its own share of them (split). "
-        "With split views no agent can stand in for another, so a liar costs more.",
+        description="What an agent sees: every column (all), all sensors but one (overlap), or one "
+        "sensor (split: whatever a tampered sensor says, it changes one ballot).",
+    )
+    sensors: dict[str, tuple[str, ...]] = Field(
+        {},
+        description="Which columns come from which sensor, by the sensor's name; dealt out among "
+        "the agents if left out.",
+    )
+    trees: int = Field(
+        60,
+        ge=0,
+        strict=True,
+        description="Boosted trees of an agent, fitted to its view; what they say, out of fold in "
+        "training, is an input. Of records it is also the first decision, which the network "
+        "corrects. 0: none.",
     )
     vote: Literal["quorum", "average", "none"] = Field(
         "quorum",
@@ -63,7 +76,27 @@ class TeamConfig(Config):
 class LearnConfig(PpoBase):
     """The learner: PPO for all agents at once. Only sampled gradients need critic and GAE."""
 
-    iterations: int = Field(120, ge=1, strict=True, description="Updates.")
+    iterations: int | None = Field(
+        None,
+        ge=1,
+        strict=True,
+        description="Updates at most; ten passes over the log and at least 60 if left out.",
+    )
+    patience: int = Field(
+        4,
+        ge=0,
+        strict=True,
+        description="Stop after so many looks at the validation part, one every ten updates, "
+        "without a better team there, and keep the best. 0, or a rule with a price: never.",
+    )
+    tamper: float = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="Train with compromised sensors: this share of the attacks once more, with the "
+        "values of one sensor, drawn, replaced or shifted; benign events a tenth as often. A team "
+        "then takes a sensor that contradicts the others as a sign. 0: never.",
+    )
     steps: int = Field(
         4_096, ge=1, strict=True, description="Events an update, rounded to whole sessions."
     )

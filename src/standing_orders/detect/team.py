@@ -132,7 +132,7 @@ def prepare(events: Events, config: DetectConfig) -> Events:
 def make_network(config: DetectConfig, events: Events, book: RuleBook) -> TeamNetwork:
     """The untrained network of a settled config; `events` are prepared ones."""
     return TeamNetwork(
-        split_views(events, config.team.agents, config.team.views),
+        split_views(events, config.team),
         events.num_features,
         config.team,
         rules=book.rules,

@@ -12,21 +12,29 @@ from standing_orders.detect.config import DetectConfig, LearnConfig, check_toget
 from standing_orders.detect.costs import play
 from standing_orders.detect.data.events import DataSet
 from standing_orders.detect.learn.batch import Rollout, Scale, build_batch, collect, total_loss
+from standing_orders.detect.learn.boosting import fit_trees
 from standing_orders.detect.learn.foresight import (
     foreseen_shares,
     learn_margins,
     stretches,
     validation_batch,
 )
-from standing_orders.detect.metrics import count_decisions
+from standing_orders.detect.metrics import count_decisions, sweep
 from standing_orders.detect.network import TeamNetwork
+from standing_orders.detect.tamper import with_tampered_copies
 from standing_orders.detect.team import Team, as_streams, make_book, make_network, prepare
+from standing_orders.detect.views import sensors_of
 from standing_orders.errors import NumericsError
 from standing_orders.learn import learner, ppo
-from standing_orders.learn.snapshot import Arrays
+from standing_orders.learn.snapshot import Arrays, network_arrays, restore_network
 from standing_orders.seeding import child_seed
 
 _MIN_SPREAD = 1e-3
+PASSES, MIN_UPDATES = 10, 60  # of a budget that is left open
+LOOK_EVERY = 10  # updates between looks at the validation part
+NO_BETTER = "no better on validation"  # why a run ends before its budget is used
+_BEST = "best."
+_MIN_ENTROPY = 0.02  # by which worths become logits
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,8 @@ class Progress(learner.Progress):
     """Counters of a run."""
 
     events: int = 0  # judged in training, each by the whole team
+    best: float | None = None  # score on the validation part, see `Trainer.look`
+    looks: int = 0  # since the best one
 
 
 class Trainer(learner.Learner[TeamNetwork, Progress]):
@@ -81,23 +91,40 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
     def __init__(self, config: DetectConfig, data: DataSet) -> None:
         config = config.settled(data.task)
         check_together(config)
+        train, origins = data.train, np.arange(data.train.num_sessions)
+        if config.learn.tamper:
+            sensors = list(sensors_of(train, config.team).values())
+            train, origins = with_tampered_copies(
+                train, sensors, share=config.learn.tamper,
+                seed=child_seed(config.seed, "detect", "tamper"),
+            )  # fmt: skip
+        if config.learn.iterations is None:
+            passes = math.ceil(PASSES * train.num_events / config.learn.steps)
+            config = config.with_part("learn", iterations=max(MIN_UPDATES, passes))
         self.config = config
         self.book = make_book(config.rules, data.task)
-        events = prepare(data.train, config)
-        network = make_network(config, events, self.book)
-        weights = dict(network.named_parameters())
-        heads = [weights.pop(name) for name in list(weights) if name.startswith("heads.")]
-        optimiser = torch.optim.AdamW(
-            [{"params": list(weights.values())}, {"params": heads}], lr=config.learn.learning_rate,
-            eps=learner.ADAM_EPSILON, weight_decay=config.learn.weight_decay, fused=True,
-        )  # fmt: skip
-        super().__init__(network, optimiser, Progress(), checkpoint_every=config.checkpoint_every)
-        self.team = Team(network, config, data.task)
-        self.game = config.game_of(data.train, data.task)
-        self._features = torch.from_numpy(events.features)
+        events, validation = prepare(train, config), prepare(data.validation, config)
+        self.game = config.game_of(train, data.task)
         self._validation = config.game_of(data.validation, data.task)
-        self._validation_features = torch.from_numpy(prepare(data.validation, config).features)
+        network = make_network(config, events, self.book)
+        self._features = torch.from_numpy(events.features)
+        if network.forest is not None:
+            if data.task == "records":
+                assert config.learn.entropy is not None  # settled
+                scale = config.learn.reward_scale / max(config.learn.entropy, _MIN_ENTROPY)
+                network.worths.copy_(torch.from_numpy(config.costs.rewards() * scale))
+            self._features = fit_trees(
+                network, (events, self.game.has_begun), (validation, self._validation.has_begun),
+                origins=origins, seed=config.seed,
+            )  # fmt: skip
+        self._validation_features = network.tell(torch.from_numpy(validation.features))
+        super().__init__(
+            network, _optimiser(network, config.learn), Progress(),
+            checkpoint_every=config.checkpoint_every,
+        )  # fmt: skip
+        self.team = Team(network, config, data.task)
         self.moments = Moments()
+        self._best = network_arrays(network)
 
     def step(self) -> dict[str, Any]:
         """Judge a batch and learn from it.
@@ -129,6 +156,7 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
     @property
     def has_budget(self) -> bool:
         """Whether the config allows more updates than have been done."""
+        assert self.config.learn.iterations is not None  # settled
         return self.updates < self.config.learn.iterations
 
     def learn(self, rollout: Rollout) -> dict[str, Any]:
@@ -144,6 +172,8 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         progress.updates += 1
         progress.events += rollout.game.sessions.num_events
         progress.stopped = None if self.has_budget else learner.BUDGET_USED
+        if self._keeps_best:
+            self._look()
         return self._record(rollout, stats, now) | {"prices": prices, "foresight": foreseen}
 
     def _update(self, rollout: Rollout, now: LearnConfig) -> ppo.UpdateStats:
@@ -164,6 +194,34 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
             explained_variance=rollout.explained_variance,
             **found.means,
         )
+
+    @property
+    def _keeps_best(self) -> bool:
+        """Whether the best team counts and not the last: a price makes them two things."""
+        return bool(self.config.learn.patience and not self.book.rules_of("fine", "lagrange"))
+
+    def _look(self) -> None:
+        """Judge the validation part now and then: keep the best weights, stop without progress."""
+        progress = self.progress
+        if progress.updates % LOOK_EVERY == 0 or progress.stopped:
+            score = self.validation_score()
+            progress.looks += 1
+            if progress.best is None or score > progress.best:
+                progress.best, progress.looks = score, 0
+                self._best = network_arrays(self.network)
+            elif progress.looks >= self.config.learn.patience:
+                progress.stopped = NO_BETTER
+        if progress.stopped:
+            restore_network(self.network, self._best)
+
+    def validation_score(self) -> float:
+        """Mean reward of the vote on the validation part; of records PR-AUC is added to it."""
+        game = self._validation
+        judged = self.team.judge_rows(self._validation_features, game.sessions)
+        reward = float(play(game, judged.actions).rewards.sum() / game.sessions.num_sessions)
+        if self.team.task == "sessions":
+            return reward
+        return reward + sweep(judged.scores, game.is_threat).pr_auc
 
     def _learn_from_validation(self) -> tuple[dict[str, float | None], list[dict[str, Any]]]:
         """Let constraint heads and prices learn from events that the actors do not.
@@ -192,6 +250,7 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
     def settings(self) -> LearnConfig:
         """What the next update uses: step sizes and entropy fall linearly, if asked for."""
         learn = self.config.learn
+        assert learn.iterations is not None  # settled
         done = self.updates / learn.iterations
         falling = {
             "learning_rate": (learn.learning_rate, learn.final_learning_rate),
@@ -249,6 +308,11 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
             "stopped": self.progress.stopped,
         }
 
+    def to_arrays(self) -> Arrays:
+        """Weights, optimiser and the best weights so far, for a checkpoint."""
+        best = {f"{_BEST}{name}": value for name, value in self._best.items()}
+        return super().to_arrays() | (best if self._keeps_best else {})
+
     def to_json(self) -> dict[str, Any]:
         """Counters, prices and moments for a checkpoint."""
         prices, moments = self.book.to_json(), asdict(self.moments)
@@ -259,6 +323,18 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         super().restore(arrays, data["progress"])
         self.book.load_json(data["prices"])
         self.moments = Moments(**data["moments"])
+        best = {name: value for name, value in arrays.items() if name.startswith(_BEST)}
+        self._best = {name.removeprefix(_BEST): value for name, value in best.items()}
+
+
+def _optimiser(network: TeamNetwork, learn: LearnConfig) -> torch.optim.Optimizer:
+    """AdamW of actors and critics, and of the constraint heads with a step size of their own."""
+    weights = dict(network.named_parameters())
+    heads = [weights.pop(name) for name in list(weights) if name.startswith("heads.")]
+    return torch.optim.AdamW(
+        [{"params": list(weights.values())}, {"params": heads}], lr=learn.learning_rate,
+        eps=learner.ADAM_EPSILON, weight_decay=learn.weight_decay, fused=True,
+    )  # fmt: skip
 
 
 def _finite(value: float) -> float | None:
