@@ -125,12 +125,6 @@ class LearnConfig(PpoBase):
         description="Coefficient of the entropy bonus; 0.3 for records and 0.02 for sessions, "
         "where a policy that tries things out ends too many of them, if left out.",
     )
-    final_entropy: float | None = Field(
-        None, ge=0, description="Fall linearly to this over the budget; constant without it."
-    )
-    weight_decay: float = Field(
-        0.0, ge=0, description="Decoupled weight decay of Adam (AdamW), against overfitting."
-    )
     foresight: float = Field(
         5e-3,
         ge=0,
@@ -138,19 +132,9 @@ class LearnConfig(PpoBase):
         description="Adam's step size for the constraint heads, which foresee the rules' margins; "
         "falls to 0 over the budget. 0: they do not learn.",
     )
-    returns: Literal["raw", "running"] = Field(
-        "raw",
-        description="Targets of the critic: as they are, or normalised by their running mean and "
-        "spread.",
-    )
     advantages: Literal["none", "team", "agent"] = Field(
         "none",
         description="Normalise advantages over all agents (team), for each agent (agent), or not.",
-    )
-    visits: Literal["policy", "all"] = Field(
-        "all",
-        description="expected, sessions: weigh an event by the chance that the agent gets there "
-        "(policy), or all alike.",
     )
 
 
@@ -239,7 +223,6 @@ def check_together(config: DetectConfig) -> None:
     check_team(config.team)
     needing = {
         "learn.credit = 'vote'": config.learn.credit == "vote",
-        "learn.returns = 'running'": config.learn.returns == "running",
         "team.critic = 'shared'": config.team.critic == "shared",
     }
     for option, is_set in needing.items():

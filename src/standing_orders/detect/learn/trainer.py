@@ -8,10 +8,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from standing_orders.detect.actions import ALLOW
 from standing_orders.detect.config import DetectConfig, LearnConfig, check_together
 from standing_orders.detect.costs import play
 from standing_orders.detect.data.events import DataSet
-from standing_orders.detect.learn.batch import Rollout, Scale, build_batch, collect, total_loss
+from standing_orders.detect.learn.batch import Rollout, build_batch, collect, total_loss
 from standing_orders.detect.learn.boosting import fit_trees
 from standing_orders.detect.learn.foresight import (
     foreseen_shares,
@@ -19,7 +20,7 @@ from standing_orders.detect.learn.foresight import (
     stretches,
     validation_batch,
 )
-from standing_orders.detect.metrics import count_decisions, sweep
+from standing_orders.detect.metrics import action_shares, count_decisions, sweep
 from standing_orders.detect.network import TeamNetwork
 from standing_orders.detect.tamper import with_tampered_copies
 from standing_orders.detect.team import Team, as_streams, make_book, make_network, prepare
@@ -29,42 +30,11 @@ from standing_orders.learn import learner, ppo
 from standing_orders.learn.snapshot import Arrays, network_arrays, restore_network
 from standing_orders.seeding import child_seed
 
-_MIN_SPREAD = 1e-3
 PASSES, MIN_UPDATES = 10, 60  # of a budget that is left open
 LOOK_EVERY = 10  # updates between looks at the validation part
 NO_BETTER = "no better on validation"  # why a run ends before its budget is used
 _BEST = "best."
 _MIN_ENTROPY = 0.02  # by which worths become logits
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Running mean and spread of the critics' targets (Chan et al. 1979)."""
-
-    count: float = 0.0
-    mean: float = 0.0
-    square: float = 0.0  # sum of squared deviations
-
-    def add(self, values: NDArray[np.float64], weights: NDArray[np.float64]) -> "Moments":
-        """With more values, of any shape, each with a weight."""
-        more = float(weights.sum())
-        if not more:
-            return self
-        mean = float((weights * values).sum()) / more
-        square = float((weights * (values - mean) ** 2).sum())
-        count, step = self.count + more, mean - self.mean
-        return Moments(
-            count,
-            self.mean + step * more / count,
-            self.square + square + step**2 * self.count * more / count,
-        )
-
-    @property
-    def scale(self) -> Scale:
-        """Mean and spread; 0 and 1 before anything is known."""
-        if not self.count:
-            return 0.0, 1.0
-        return self.mean, max(math.sqrt(self.square / self.count), _MIN_SPREAD)
 
 
 @dataclass
@@ -123,7 +93,6 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
             checkpoint_every=config.checkpoint_every,
         )  # fmt: skip
         self.team = Team(network, config, data.task)
-        self.moments = Moments()
         self._best = network_arrays(network)
 
     def step(self) -> dict[str, Any]:
@@ -149,7 +118,6 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
             self._features[torch.from_numpy(rows)],
             self.game.take(sessions),
             self.book,
-            value_scale=self._value_scale(),
             seed=self._seed("actions"),
         )
 
@@ -162,8 +130,6 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
     def learn(self, rollout: Rollout) -> dict[str, Any]:
         """Learn from a batch; see `step`."""
         now, progress = self.settings(), self.progress
-        if now.returns == "running":
-            self.moments = self.moments.add(rollout.credit.targets, rollout.credit.weights)
         rates = (now.learning_rate, now.foresight)
         for group, rate in zip(self.optimiser.param_groups, rates, strict=True):
             group["lr"] = rate
@@ -177,7 +143,7 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         return self._record(rollout, stats, now) | {"prices": prices, "foresight": foreseen}
 
     def _update(self, rollout: Rollout, now: LearnConfig) -> ppo.UpdateStats:
-        batch = build_batch(rollout, now, self._value_scale())
+        batch = build_batch(rollout, now)
         found = ppo.fit(
             self.network,
             self.optimiser,
@@ -248,13 +214,12 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         return foreseen, prices
 
     def settings(self) -> LearnConfig:
-        """What the next update uses: step sizes and entropy fall linearly, if asked for."""
+        """What the next update uses: step sizes fall linearly, if asked for."""
         learn = self.config.learn
         assert learn.iterations is not None  # settled
         done = self.updates / learn.iterations
         falling = {
             "learning_rate": (learn.learning_rate, learn.final_learning_rate),
-            "entropy": (learn.entropy, learn.final_entropy),
             "foresight": (learn.foresight, 0.0),
         }
         now = {
@@ -263,9 +228,6 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
             if first is not None and last is not None
         }
         return learn.model_copy(update=now)
-
-    def _value_scale(self) -> Scale:
-        return self.moments.scale if self.config.learn.returns == "running" else (0.0, 1.0)
 
     def _seed(self, name: str) -> int:
         return child_seed(self.config.seed, "detect", name, self.updates)
@@ -287,7 +249,7 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         game, judged = rollout.game, rollout.judged
         sessions, played = game.sessions, play(game, judged.actions)
         is_open = played.is_open
-        seen = count_decisions(judged.actions[is_open] != 0, game.is_threat[is_open])
+        seen = count_decisions(judged.actions[is_open] != ALLOW, game.is_threat[is_open])
         agents = [play(game, own).rewards.sum() for own in rollout.actions]
         return {
             "update": self.updates,
@@ -297,14 +259,19 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
                 "reward": _finite(played.rewards.sum() / sessions.num_sessions),
                 "f1": _finite(seen.f1),
                 "recall": _finite(seen.recall),
+                "accuracy": _finite(seen.accuracy),
                 "false_alarm_rate": _finite(seen.false_positive_rate),
                 "no_quorum": float((~judged.has_quorum).mean()),
                 "events_seen": float(is_open.sum() / sessions.num_sessions),
             },
+            "decisions": asdict(seen),
+            "actions": action_shares(judged.actions[is_open]),
+            "values": rollout.value_range,
             "agents": {"reward": [float(one / sessions.num_sessions) for one in agents]},
             "loss": asdict(stats),
             "settings": {"learning_rate": now.learning_rate, "entropy": now.entropy},
             "rules": dict(rollout.rules),
+            "validation": {"score": self.progress.best, "looks": self.progress.looks},
             "stopped": self.progress.stopped,
         }
 
@@ -314,26 +281,24 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         return super().to_arrays() | (best if self._keeps_best else {})
 
     def to_json(self) -> dict[str, Any]:
-        """Counters, prices and moments for a checkpoint."""
-        prices, moments = self.book.to_json(), asdict(self.moments)
-        return {"progress": super().to_json(), "prices": prices, "moments": moments}
+        """Counters and prices for a checkpoint."""
+        return {"progress": super().to_json(), "prices": self.book.to_json()}
 
     def restore(self, arrays: Arrays, data: dict[str, Any]) -> None:
         """Go on from a checkpoint."""
         super().restore(arrays, data["progress"])
         self.book.load_json(data["prices"])
-        self.moments = Moments(**data["moments"])
         best = {name: value for name, value in arrays.items() if name.startswith(_BEST)}
         self._best = {name.removeprefix(_BEST): value for name, value in best.items()}
 
 
 def _optimiser(network: TeamNetwork, learn: LearnConfig) -> torch.optim.Optimizer:
-    """AdamW of actors and critics, and of the constraint heads with a step size of their own."""
+    """Adam of actors and critics, and of the constraint heads with a step size of their own."""
     weights = dict(network.named_parameters())
     heads = [weights.pop(name) for name in list(weights) if name.startswith("heads.")]
-    return torch.optim.AdamW(
+    return torch.optim.Adam(
         [{"params": list(weights.values())}, {"params": heads}], lr=learn.learning_rate,
-        eps=learner.ADAM_EPSILON, weight_decay=learn.weight_decay, fused=True,
+        eps=learner.ADAM_EPSILON, fused=True,
     )  # fmt: skip
 
 
