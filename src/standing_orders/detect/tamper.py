@@ -124,5 +124,10 @@ def with_tampered_copies(
         is_threat=np.concatenate([part.is_threat for part in parts]),
         attacks=np.concatenate([part.attacks for part in parts]),
         starts=Sessions.of_lengths(np.concatenate([part.lengths for part in parts])).starts,
+        is_end=(
+            None
+            if events.is_end is None
+            else np.concatenate([part.is_end for part in parts if part.is_end is not None])
+        ),
     )
     return every, np.concatenate(origins)

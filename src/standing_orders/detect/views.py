@@ -100,6 +100,19 @@ def with_summary(events: Events) -> Events:
     )
 
 
+def with_end_mark(events: Events) -> Events:
+    """Events of sessions with a feature that says whether the session has ended."""
+    if events.is_end is None:
+        return events
+    mark = events.is_end.astype(np.float32)[:, None]
+    return replace(
+        events,
+        features=np.concatenate([events.features, mark], axis=1),
+        columns=(*events.columns, "session has ended"),
+        sources=(*events.sources, EVERYBODY),
+    )
+
+
 def is_for_trees(events: Events) -> NDArray[np.bool_]:  # (num_features,)
     """Features of prepared events that say something to trees, which need no number in pieces."""
     named = zip(events.columns, events.sources, strict=True)

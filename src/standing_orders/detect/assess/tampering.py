@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.detect.assess.baselines import Decider
-from standing_orders.detect.assess.report import LOWER_IS_BETTER, main_figure, vote_figures
+from standing_orders.detect.assess.figures import LOWER_IS_BETTER, main_figure, vote_figures
 from standing_orders.detect.config import DetectConfig
 from standing_orders.detect.data.events import DataSet, Events
 from standing_orders.detect.tamper import KINDS, WHENS, Kind, When, tamper, tampered_rows

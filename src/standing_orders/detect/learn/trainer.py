@@ -68,10 +68,7 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
                 train, sensors, share=config.learn.tamper,
                 seed=child_seed(config.seed, "detect", "tamper"),
             )  # fmt: skip
-        if config.learn.iterations is None:
-            passes = math.ceil(PASSES * train.num_events / config.learn.steps)
-            config = config.with_part("learn", iterations=max(MIN_UPDATES, passes))
-        self.config = config
+        self.config = config = config.with_part("learn", iterations=budget_of(config, data))
         self.book = make_book(config.rules, data.task)
         events, validation = prepare(train, config), prepare(data.validation, config)
         self.game = config.game_of(train, data.task)
@@ -290,6 +287,12 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         self.book.load_json(data["prices"])
         best = {name: value for name, value in arrays.items() if name.startswith(_BEST)}
         self._best = {name.removeprefix(_BEST): value for name, value in best.items()}
+
+
+def budget_of(config: DetectConfig, data: DataSet) -> int:
+    """Updates at most: what the config says, or enough passes over the training part."""
+    passes = math.ceil(PASSES * data.train.num_events / config.learn.steps)
+    return config.learn.iterations or max(MIN_UPDATES, passes)
 
 
 def _optimiser(network: TeamNetwork, learn: LearnConfig) -> torch.optim.Optimizer:
