@@ -61,7 +61,7 @@ class DetectionEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo ships no ty
         self.agents: list[str] = []
         self._task, self._config, self._horizon = data.task, config, horizon
         self._events = prepare(data.train, config)
-        self._views = split_views(self._events, config.team.agents, config.team.views)
+        self._views = split_views(self._events, config.team)
         self.observation_spaces = {
             agent: spaces.Box(-np.inf, np.inf, shape=(len(view),), dtype=np.float32)
             for agent, view in zip(self.possible_agents, self._views, strict=True)

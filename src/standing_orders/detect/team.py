@@ -17,7 +17,7 @@ from standing_orders.detect.data.events import Events, Sessions, Task
 from standing_orders.detect.engine import Batch, Outcome, Votes, agents_of, count_votes
 from standing_orders.detect.network import TeamNetwork
 from standing_orders.detect.rules import RuleBook, RuleConfig, Shield, Streams, default_rules
-from standing_orders.detect.views import split_views, with_summary
+from standing_orders.detect.views import split_views, with_end_mark, with_summary
 from standing_orders.errors import ConfigError, NumericsError
 from standing_orders.seeding import child_seed
 
@@ -126,13 +126,13 @@ class Team:
 
 def prepare(events: Events, config: DetectConfig) -> Events:
     """Events as the networks of a settled config take them."""
-    return events if config.team.network == "lstm" else with_summary(events)
+    return with_end_mark(events if config.team.network == "lstm" else with_summary(events))
 
 
 def make_network(config: DetectConfig, events: Events, book: RuleBook) -> TeamNetwork:
     """The untrained network of a settled config; `events` are prepared ones."""
     return TeamNetwork(
-        split_views(events, config.team.agents, config.team.views),
+        split_views(events, config.team),
         events.num_features,
         config.team,
         rules=book.rules,

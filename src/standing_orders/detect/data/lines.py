@@ -7,7 +7,6 @@ stream each line that is not is a fault of its own, and the others are read all 
 import csv
 import io
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -123,8 +122,8 @@ def find_dialect(
         if len(fields) == len(known):
             return Dialect("csv", mark, tuple(known)), 0
         raise DataError(
-            f"the first line, {first!r:.60}, is no JSON and no header of a Zeek log, and as that of "
-            f"a CSV it names no column known from training, such as {next(iter(known))!r}"
+            f"the first line, {first!r:.60}, is no JSON and no header of a Zeek log, and as that "
+            f"of a CSV it names no column known from training, such as {next(iter(known))!r}"
         )
     if len(fields) > MAX_COLUMNS:
         raise DataError(f"{len(fields)} columns: more than the {MAX_COLUMNS} that can be read")

@@ -90,9 +90,14 @@ def load(config: DataConfig) -> DataSet:
         >>> load(DataConfig()).task
         'sessions'
     """
+    data = _load(config)
+    return data.with_ends() if config.session_end and data.task == "sessions" else data
+
+
+def _load(config: DataConfig) -> DataSet:
     if not config.data:
         config.check_together(has_labels=True)
-        return make_sessions(config.data_seed, pieces=config.pieces)
+        return make_sessions(config.data_seed, pieces=config.pieces, short=config.short)
     source = _read_source(config)
     try:
         check_classes(source.grouped.attacks >= 0, _names(config.data + config.test_data))

@@ -211,6 +211,17 @@ class DataConfig(Config):
         description="Missing numbers become the training median; 'indicator' also adds an input "
         "that says so, 'refuse' stops at the first missing or infinite number.",
     )
+    session_end: bool = Field(
+        False,
+        description="The end of a session, or an idle time-out, is an event of its own: the last "
+        "chance to answer an attack. For logs with many short sessions.",
+    )
+    short: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="Synthetic stream: share of sessions that are cut to one, two or three events.",
+    )
     pieces: int = Field(
         8,
         ge=0,
@@ -294,12 +305,15 @@ class DataConfig(Config):
             ConfigError: two options contradict each other, or one is missing.
         """
         if not self.data:
-            told = self.model_dump(exclude_defaults=True).keys() - {"data_seed", "pieces"}
+            own = {"data_seed", "pieces", "session_end", "short"}
+            told = self.model_dump(exclude_defaults=True).keys() - own
             if about_files := [name for name in DataConfig.model_fields if name in told]:
                 raise ConfigError(
                     f"{', '.join(about_files)}: no files to read: name them with --data"
                 )
             return
+        if self.short:
+            raise ConfigError(f"short = {self.short:g}: is of the synthetic stream, not of files")
         if self.shares[0] <= 0:
             raise ConfigError("validation_share, test_share: they leave nothing to train on")
         if self.label is None and has_labels:

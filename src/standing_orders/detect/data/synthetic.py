@@ -99,6 +99,7 @@ def make_sessions(
     num_sessions: int = 5_000,
     threat_share: float = 0.09,
     pieces: int = 8,
+    short: float = 0.0,
 ) -> DataSet:
     """Make the synthetic stream: 60 % training, 20 % validation, 20 % test.
 
@@ -107,13 +108,14 @@ def make_sessions(
         num_sessions: sessions of all parts.
         threat_share: share of sessions with an intrusion, in each part.
         pieces: see `DataConfig.pieces`.
+        short: share of sessions that end after one, two or three events.
     """
     parts = {}
     for part, share in (("train", 0.6), ("validation", 0.2), ("test", 0.2)):
         rng = np.random.Generator(np.random.Philox(child_seed(seed, "synthetic", part)))
         kinds = [kind for kind in CHAINS if part == "test" or kind != UNSEEN]
         number = max(round(num_sessions * share), 2)
-        parts[part] = _make_part(rng, number, min(max(threat_share, 1 / number), 1), kinds)
+        parts[part] = _make_part(rng, number, min(max(threat_share, 1 / number), 1), kinds, short)
     events, schema, dropped = _encode(parts, pieces)
     return DataSet(
         name="synthetic",
@@ -161,7 +163,11 @@ def _encode(
 
 
 def _make_part(
-    rng: np.random.Generator, num_sessions: int, threat_share: float, kinds: list[str]
+    rng: np.random.Generator,
+    num_sessions: int,
+    threat_share: float,
+    kinds: list[str],
+    short: float,
 ) -> _Part:
     """Rows, attack of each row, and where sessions start."""
     is_threat = np.zeros(num_sessions, dtype=np.bool_)
@@ -178,6 +184,11 @@ def _make_part(
             session = session[: rng.integers(0, onset + 1)]
             onset = len(session)
             session = session + _chain(rng, CHAINS[names[kind]])
+        if short and rng.random() < short:
+            # The last events, so that an attack that is cut short is still one.
+            kept = min(int(rng.integers(1, 4)), len(session))
+            onset = max(0, onset - (len(session) - kept))
+            session = session[-kept:]
         activities.append(session)
         attacks.append([-1] * onset + [kind] * (len(session) - onset))
     lengths = np.array([len(session) for session in activities])
