@@ -19,8 +19,13 @@ from typing import Any
 
 from standing_orders.errors import ConfigError, WorkerError
 
-# Nothing is sent anywhere, and Ray settles on the loopback interface.
-_ON_THIS_MACHINE = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+# Nothing is sent anywhere, and Ray settles on the loopback interface. Its workers do the work here:
+# at Ray's own priority (15) a busy machine would hardly ever let them run.
+_ON_THIS_MACHINE = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_worker_niceness": "0",
+}
 # Drawn once: Ray reads it once in a process. Versions of Ray before 2.52 have none and ignore it.
 _TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 _HERE = "127.0.0.1"
