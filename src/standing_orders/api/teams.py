@@ -42,12 +42,13 @@ class TeamCard:
         return to_text(self.tables())
 
 
-def evaluate_team(run: str | Path | Run, *, messages: int = 0) -> TeamCard:
+def evaluate_team(run: str | Path | Run, *, messages: int = 0, tamper: bool = False) -> TeamCard:
     """Every figure of a detection team on the test part of its data.
 
     Args:
         run: of `train` with a `DetectConfig`, or its folder.
         messages: events on which the agents also agree by messages, without a trusted counter.
+        tamper: judge the test part also with each sensor compromised, in every way.
 
     Raises:
         VotingError: too few agents for an agreement without trust.
@@ -56,4 +57,4 @@ def evaluate_team(run: str | Path | Run, *, messages: int = 0) -> TeamCard:
     from standing_orders.detect.assess.report import evaluate_run
 
     path = run.path if isinstance(run, Run) else Path(run)
-    return TeamCard(path, evaluate_run(path, num_agreements=messages))
+    return TeamCard(path, evaluate_run(path, num_agreements=messages, with_tampering=tamper))

@@ -56,7 +56,7 @@ class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
             check_inputs(self.part(DetectConfig))
         from standing_orders.api.training import resume, train
         from standing_orders.cli.detect_view import watch_team
-        from standing_orders.detect.assess.report import rules_not_kept
+        from standing_orders.detect.assess.report import collapses, rules_not_kept
 
         if self.resume:
             more = self.learn.iterations if self.was_given("--learn.iterations") else None
@@ -68,7 +68,7 @@ class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
             with resumable("detect train", folder), watch_team(folder) as on_update:
                 run = train(config, folder, data=data, on_update=on_update, report=tell)
         self.report(run)
-        for line in rules_not_kept(run.records):
+        for line in (*collapses(run.records), *rules_not_kept(run.records)):
             tell(line)
         return 0
 
@@ -112,6 +112,7 @@ class EvaluateTeam(Reporting):
     EXAMPLES = (
         "detect evaluate runs/team",
         "detect evaluate runs/team --messages 100",
+        "detect evaluate runs/team --tamper",
         "detect evaluate runs/team --out team.md",
     )
 
@@ -123,13 +124,19 @@ class EvaluateTeam(Reporting):
         description="Events on which the agents also agree by messages, without a trusted counter "
         "(PBFT-style; needs 3 f + 1 agents).",
     )
+    tamper: bool = Field(
+        False,
+        description="Also with each sensor compromised: its values replaced by benign ones, "
+        "replayed, frozen or shifted, on threats or always, at random or by an attacker who knows "
+        "the agents.",
+    )
 
     def run(self) -> int:
         """Run the command."""
         RunFolder.open(self.run_folder, kind="detect")
         from standing_orders.api.teams import evaluate_team
 
-        self.report(evaluate_team(self.run_folder, messages=self.messages))
+        self.report(evaluate_team(self.run_folder, messages=self.messages, tamper=self.tamper))
         return 0
 
 
@@ -152,6 +159,10 @@ class CompareTeam(WithPreset, Reporting, DetectConfig):
 
     seeds: int = Field(5, ge=1, strict=True, description="Number of splits and seeds.")
     quick: bool = Field(False, description="One seed and a few updates: does it run at all?")
+    tamper: bool = Field(
+        False,
+        description="Also with each sensor compromised, which hides attacks behind benign values.",
+    )
 
     def run(self) -> int:
         """Run the command."""
@@ -165,6 +176,8 @@ class CompareTeam(WithPreset, Reporting, DetectConfig):
             config = config.with_part("learn", iterations=5, steps=512)
         with watch_steps() as on_step:
             num_seeds = 1 if self.quick else self.seeds
-            contest = hold_contest(config, num_seeds=num_seeds, on_step=on_step)
+            contest = hold_contest(
+                config, num_seeds=num_seeds, with_tampering=self.tamper, on_step=on_step
+            )
         self.report(Shown(contest_tables(contest), contest.to_json()))
         return 0

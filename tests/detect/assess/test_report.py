@@ -7,12 +7,8 @@ import pytest
 
 from standing_orders.detect.actions import ALLOW
 from standing_orders.detect.assess.baselines import StoppingRule
-from standing_orders.detect.assess.report import (
-    assess,
-    assess_liars,
-    rules_not_kept,
-    vote_figures,
-)
+from standing_orders.detect.assess.figures import assess, vote_figures
+from standing_orders.detect.assess.report import assess_liars, rules_not_kept
 from standing_orders.detect.config import DetectConfig, RulesConfig
 from standing_orders.detect.costs import CostConfig, play, record_game
 from standing_orders.detect.data.events import DataSet

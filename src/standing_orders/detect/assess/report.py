@@ -1,8 +1,7 @@
-"""How good a team or a baseline is on the test part, and everything about a trained run."""
+"""Everything about a trained run: figures, liars, tampered sensors, rules, agreement."""
 
 import itertools
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,31 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.detect.actions import ALLOW, NUM_ACTIONS
-from standing_orders.detect.assess.baselines import Decider
+from standing_orders.detect.actions import NUM_ACTIONS
+from standing_orders.detect.assess.figures import LOWER_IS_BETTER, assess, main_figure, vote_figures
+from standing_orders.detect.assess.tampering import TamperFigures, assess_tampering
 from standing_orders.detect.config import DetectConfig
-from standing_orders.detect.costs import Game, play
-from standing_orders.detect.data.events import DataSet, Task
+from standing_orders.detect.data.events import DataSet
 from standing_orders.detect.learn.foresight import foreseen_shares, validation_batch
 from standing_orders.detect.learn.run import KIND, config_of, load_team
-from standing_orders.detect.metrics import (
-    Figures,
-    count_decisions,
-    find_alarms,
-    record_figures,
-    session_figures,
-    sweep,
-)
+from standing_orders.detect.metrics import Figures, collapse_of
 from standing_orders.detect.team import Decisions, Judged, Team, as_streams, make_book
 from standing_orders.runs.loop import latest_of
 from standing_orders.seeding import child_seed
-from standing_orders.stats import Interval, bootstrap_interval
 from standing_orders.voting import LIARS, Committee, Conditions, agree, lie
 
 MAX_SUBSETS = 20  # of agents that lie, tried for each number of liars
-LOWER_IS_BETTER = (
-    "cost", "mean_cost", "alarms_per_1000_benign", "false_alarm_rate", "no_quorum",
-)  # fmt: skip
 # A network that is calm, and one that loses, delays and reorders messages for a while first.
 NETWORKS = {
     "calm": Conditions(),
@@ -42,89 +30,6 @@ NETWORKS = {
 }
 _LATELY = 20  # updates
 _TOO_OFTEN = 1.5  # times what is allowed; a price that has settled swings about it
-
-
-def main_figure(task: str) -> str:
-    """The figure that teams are compared by."""
-    return "f1" if task == "records" else "mean_cost"
-
-
-def assess(
-    decider: Decider,
-    data: DataSet,
-    config: DetectConfig,
-    *,
-    judged: Decisions | None = None,
-    with_intervals: bool = False,
-) -> Figures:
-    """All figures of a team or a baseline on the test part.
-
-    Args:
-        decider: what is judged.
-        data: the events; thresholds are fixed on the validation part.
-        config: costs, and the seed of the bootstrap.
-        judged: what it decides about the test part, if that is known already.
-        with_intervals: add 95 % intervals of the main figure over resampled sessions.
-    """
-    test, seen = data.test, np.unique(data.train.attacks[data.train.is_threat])
-    found = judged or decider.judge(test)
-    game = config.game_of(test, data.task)
-    if data.task == "records":
-        scores = decider.judge(data.validation).scores
-        threshold = sweep(scores, data.validation.is_threat).best_f1_threshold()
-        figures = record_figures(
-            test, found.scores, found.actions, game,
-            rewards=config.costs.rewards(), f1_threshold=threshold, seen=seen,
-        )  # fmt: skip
-    else:
-        figures = session_figures(test, found.scores, found.actions, game, seen=seen)
-    if with_intervals:
-        figures["interval"] = asdict(_interval(found.actions, game, data.task, config.seed))
-    return {name: _plain(value) for name, value in figures.items()}
-
-
-def _interval(actions: NDArray[np.int64], game: Game, task: Task, seed: int) -> Interval:
-    """Of the main figure, over resampled sessions."""
-    statistic: Callable[[NDArray[np.int64]], float]
-    if task == "records":
-        flagged = actions != ALLOW
-
-        def statistic(sessions: NDArray[np.int64]) -> float:
-            return count_decisions(flagged[sessions], game.is_threat[sessions]).f1
-    else:
-        costs = -game.sessions.fold(np.add, play(game, actions).rewards)
-
-        def statistic(sessions: NDArray[np.int64]) -> float:
-            return float(costs[sessions].mean())
-
-    rng = np.random.Generator(np.random.Philox(child_seed(seed, "detect", "bootstrap")))
-    return bootstrap_interval(statistic, game.sessions.num_sessions, rng)
-
-
-def _plain(value: Any) -> Any:
-    """Numbers that files can hold: one that is not finite becomes None."""
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def vote_figures(actions: NDArray[np.int64], game: Game, task: Task) -> dict[str, float]:
-    """What is said about every vote: the main figure, then threats found and false alarms."""
-    if task == "records":
-        counts = count_decisions(actions != ALLOW, game.is_threat)
-        names = ("f1", "recall", "alarms_per_1000_benign")
-        return {name: getattr(counts, name) for name in names}
-    played = play(game, actions)
-    alarms = find_alarms((actions != ALLOW) & played.is_open, game)
-    return {
-        "mean_cost": -float(game.sessions.fold(np.add, played.rewards).mean()),
-        "detection_rate": alarms.detection_rate,
-        "false_alarm_rate": alarms.false_alarm_rate,
-    }
 
 
 @dataclass(frozen=True)
@@ -219,18 +124,22 @@ class Evaluation:
     foresight: Figures
     shielded: Figures | None
     agreements: list[Figures]  # by kind of liar; empty unless asked for
+    tampering: list[TamperFigures]  # by attack on a sensor; empty unless asked for
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return asdict(self)
+        return asdict(self) | {"tampering": [one.to_json() for one in self.tampering]}
 
 
-def evaluate_run(path: Path, *, num_agreements: int = 0) -> Evaluation:
+def evaluate_run(
+    path: Path, *, num_agreements: int = 0, with_tampering: bool = False
+) -> Evaluation:
     """Judge the team of a run folder.
 
     Args:
         path: the run folder.
         num_agreements: events of the test part that the agents also agree on by messages.
+        with_tampering: judge the test part also with each sensor compromised, in every way.
 
     Raises:
         VotingError: too few agents for an agreement without trust.
@@ -255,6 +164,7 @@ def evaluate_run(path: Path, *, num_agreements: int = 0) -> Evaluation:
         foresight=assess_foresight(team, judged, data) if has_heads else {},
         shielded=judged.shielded,
         agreements=agree_by_messages(judged.votes[:num_agreements], config),
+        tampering=assess_tampering(team, data, config) if with_tampering else [],
     )
 
 
@@ -296,6 +206,14 @@ def agree_by_messages(votes: NDArray[np.int8], config: DetectConfig) -> list[Fig
             }
         )
     return found
+
+
+def collapses(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line if the decisions of the last update are nearly all the same."""
+    if not records or "actions" not in records[-1]:
+        return []
+    said = collapse_of(records[-1]["actions"], records[-1]["team"]["recall"])
+    return [f"update {records[-1]['update']}: {said}"] if said else []
 
 
 def rules_not_kept(records: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from standing_orders.detect.actions import ACTION_NAMES
 from standing_orders.detect.config import DetectConfig
 from standing_orders.detect.data.events import DataSet
 from standing_orders.detect.data.load import load
@@ -24,6 +25,13 @@ CSV_COLUMNS = {
     "Team_Reward": "team.reward",
     "Team_F1": "team.f1",
     "Recall": "team.recall",
+    "Accuracy": "team.accuracy",
+    "TP": "decisions.true_positives",
+    "FP": "decisions.false_positives",
+    "TN": "decisions.true_negatives",
+    "FN": "decisions.false_negatives",
+    "Actions": "actions",
+    "Values": "values",
     "False_Alarm_Rate": "team.false_alarm_rate",
     "No_Quorum": "team.no_quorum",
     "Events_Seen": "team.events_seen",
@@ -38,6 +46,14 @@ TENSORBOARD_TAGS = {
     "charts/team_reward": "team.reward",
     "charts/team_f1": "team.f1",
     "charts/recall": "team.recall",
+    "charts/accuracy": "team.accuracy",
+    "charts/true_positives": "decisions.true_positives",
+    "charts/false_positives": "decisions.false_positives",
+    "charts/true_negatives": "decisions.true_negatives",
+    "charts/false_negatives": "decisions.false_negatives",
+    **{f"actions/{name}": f"actions.{name}" for name in ACTION_NAMES},
+    "values/low": "values.low",
+    "values/high": "values.high",
     "charts/false_alarm_rate": "team.false_alarm_rate",
     "charts/no_quorum": "team.no_quorum",
     "charts/events_seen": "team.events_seen",
