@@ -82,7 +82,9 @@ def test_another_user_cannot_enter_its_folder(cluster: Any) -> None:
     private = session_folder().parents[1]
     assert stat.S_IMODE(private.stat().st_mode) == 0o700
     if os.getuid() == 0:
-        found = subprocess.run(["ls", session_folder()], user=NOBODY, capture_output=True, check=False)
+        found = subprocess.run(
+            ["ls", session_folder()], user=NOBODY, capture_output=True, check=False
+        )
         assert found.returncode != 0
         assert b"denied" in found.stderr
 

@@ -55,7 +55,9 @@ class Agent:
         return [said for said in self.said if type(said) is Vote and said.phase == phase]
 
 
-def value(choice: bytes = BLOCK, senders: tuple[int, ...] = (0, 1, 2), slot: int = SLOT) -> BallotSet:
+def value(
+    choice: bytes = BLOCK, senders: tuple[int, ...] = (0, 1, 2), slot: int = SLOT
+) -> BallotSet:
     return ballot_set(SIGNERS[sender].ballot(slot, choice) for sender in senders)
 
 

@@ -42,12 +42,16 @@ class TeamCard:
         return to_text(self.tables())
 
 
-def evaluate_team(run: str | Path | Run, *, messages: int = 0, tamper: bool = False) -> TeamCard:
+def evaluate_team(
+    run: str | Path | Run, *, messages: int = 0, batch: int = 1, tamper: bool = False
+) -> TeamCard:
     """Every figure of a detection team on the test part of its data.
 
     Args:
         run: of `train` with a `DetectConfig`, or its folder.
-        messages: events on which the agents also agree by messages, without a trusted counter.
+        messages: events on which the agents also agree by messages, without a trusted counter;
+            the team is judged by what they agree on.
+        batch: events that they agree on together.
         tamper: judge the test part also with each sensor compromised, in every way.
 
     Raises:
@@ -57,4 +61,5 @@ def evaluate_team(run: str | Path | Run, *, messages: int = 0, tamper: bool = Fa
     from standing_orders.detect.assess.report import evaluate_run
 
     path = run.path if isinstance(run, Run) else Path(run)
-    return TeamCard(path, evaluate_run(path, num_agreements=messages, with_tampering=tamper))
+    found = evaluate_run(path, num_agreements=messages, batch=batch, with_tampering=tamper)
+    return TeamCard(path, found)

@@ -122,7 +122,11 @@ class EvaluateTeam(Reporting):
         ge=0,
         strict=True,
         description="Events on which the agents also agree by messages, without a trusted counter "
-        "(PBFT-style; needs 3 f + 1 agents).",
+        "(PBFT-style; needs 3 f + 1 agents), in three networks, with every kind of liar; the "
+        "outcome is scored.",
+    )
+    batch: int = Field(
+        1, ge=1, strict=True, description="Events of --messages that are agreed on together."
     )
     tamper: bool = Field(
         False,
@@ -136,7 +140,10 @@ class EvaluateTeam(Reporting):
         RunFolder.open(self.run_folder, kind="detect")
         from standing_orders.api.teams import evaluate_team
 
-        self.report(evaluate_team(self.run_folder, messages=self.messages, tamper=self.tamper))
+        found = evaluate_team(
+            self.run_folder, messages=self.messages, batch=self.batch, tamper=self.tamper
+        )
+        self.report(found)
         return 0
 
 

@@ -163,7 +163,9 @@ class RayVote:
             None if agent in self.suspects.lost else actor.ask.remote(name, *arguments[agent])
             for agent, actor in enumerate(self.actors)
         ]
-        return [None if call is None else self._get(call, agent) for agent, call in enumerate(calls)]
+        return [
+            None if call is None else self._get(call, agent) for agent, call in enumerate(calls)
+        ]
 
     def _submit(self, inputs: Sequence[Any]) -> _Slot:
         over = self.suspects.passed_over()

@@ -96,9 +96,7 @@ class Agent:
         self._post = post
         self._waiting[0].set()
 
-    async def vote(
-        self, turn: int, slot: int, inputs: Any, awaited: Collection[int]
-    ) -> Answer:
+    async def vote(self, turn: int, slot: int, inputs: Any, awaited: Collection[int]) -> Answer:
         """Vote on a batch of events, and tell what is agreed.
 
         Args:

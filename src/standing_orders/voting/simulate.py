@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from standing_orders.errors import VotingError
 from standing_orders.seeding import child_seed
 from standing_orders.voting.byzantine import Liar, Plot, two_halves
-from standing_orders.voting.liars import BALLOT_LIARS, KINDS, lie
 from standing_orders.voting.keys import simulated_keys
+from standing_orders.voting.liars import BALLOT_LIARS, KINDS, lie
 from standing_orders.voting.messages import Checker, Decided, Vote
 from standing_orders.voting.pbft import Effect, Patience, Replica, Timer
 from standing_orders.voting.quorum import FALLBACK, MISSING, Committee, decide

@@ -3,13 +3,13 @@
 | sign | what it shows |
 |---|---|
 | lost | its process ended |
-| proven | it signed what no honest agent signs: two ballots, votes or proposals at one occasion, or \
-an envelope with something unsigned, in another's name or against the rules. Anyone can check the \
-proof, so nobody can be framed |
+| proven | it signed what no honest agent signs: two ballots, votes or proposals at one occasion, \
+or an envelope with something unsigned, in another's name or against the rules. Anyone can check \
+the proof, so nobody can be framed |
 | absent | its ballot is not among those agreed on in half of the last slots or more |
 | idle | half of the views that it led or more ended without a decision |
-| at odds | it votes against the outcome in half of the events of one side or more (those that came \
-to 0, or those that came to more), and twice as often as the others |
+| at odds | it votes against the outcome in half of the events of one side or more (those that \
+came to 0, or those that came to more), and twice as often as the others |
 
 The last three are signs, not proofs: a slow line makes an honest agent look absent, and one that
 sees more than the others is at odds with them.
@@ -133,5 +133,3 @@ class Suspects:
                         f"to {outcome} (the others: {100 * usual:.0f} %)"
                     )
         return found
-
-
