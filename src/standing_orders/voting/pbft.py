@@ -9,8 +9,8 @@ is `quorum.decide` on that set. So a lying primary cannot invent an honest agent
 leave out up to f ballots and pick among contradicting ballots of liars, and claim 4 of `quorum`
 bounds what that can do.
 
-**Protocol** (PBFT; Castro and Liskov, 1999), one instance per slot (a batch of events). The primary of view 0
-collects ballots and proposes a set (pre-prepare). An agent that finds it valid, and has accepted no
+**Protocol** (PBFT; Castro and Liskov, 1999), one instance per slot (a batch of events). The primary
+of view 0 collects ballots and proposes a set (pre-prepare). An agent that finds it valid, and has accepted no
 other in this view, sends prepare. A quorum of prepares makes it *prepared*: it sends commit. A
 quorum of commits decides. An agent that waits too long asks for the next view with proof of the
 last set it had prepared; f + 1 such wishes carry others along. The next primary shows a quorum of
