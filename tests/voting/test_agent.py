@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from standing_orders.voting import LIARS, Committee, Patience, decide
 from standing_orders.voting.agent import Agent, Answer, Trial
 from standing_orders.voting.keys import public_notary
-from standing_orders.voting.messages import Certificate, Checker, Decided
+from standing_orders.voting.messages import Certificate, Checker
 from standing_orders.voting.suspects import Suspects
 from standing_orders.voting.wire import decode
 
@@ -64,19 +64,18 @@ class Room:
     async def decide(self, slot: int, votes: NDArray[np.int8]) -> list[Certificate]:
         """What every living agent says was decided."""
         calls = [
-            agent.vote(slot, slot, votes[:, index], range(4))
+            agent.vote(slot, [(slot, votes[:, index])], range(4))
             for index, agent in enumerate(self.agents)
             if index not in self.dead
         ]
-        return [self.proof(slot, answer) for answer in await asyncio.gather(*calls)]
+        return [self.proof(slot, answer) for (answer,) in await asyncio.gather(*calls)]
 
     def proof(self, slot: int, answer: Answer) -> Certificate:
         for evidence in answer.evidence:
             self.suspects.note_evidence(evidence)
         told = decode(answer.decided)
-        assert isinstance(told, Decided)
-        assert self.checker.is_certificate(told.certificate, "commit", slot)
-        return told.certificate
+        assert self.checker.is_proof(told, slot)
+        return told
 
 
 def draw_votes(num_slots: int, size: int = 30) -> NDArray[np.int8]:

@@ -11,6 +11,7 @@ whose *process* is taken over can do what Ray lets it do (see `collect.cluster`)
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from time import monotonic
 from typing import Any
 
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from standing_orders.errors import StandingOrdersError, VotingError, WorkerError
 from standing_orders.voting.agent import Agent, Answer, Trial, Voter
 from standing_orders.voting.keys import public_notary
-from standing_orders.voting.messages import Certificate, Checker, Decided
+from standing_orders.voting.messages import Certificate, Checker
 from standing_orders.voting.pbft import Patience
 from standing_orders.voting.quorum import Committee, decide
 from standing_orders.voting.suspects import Suspects
@@ -28,7 +29,8 @@ from standing_orders.voting.wire import decode
 
 SECONDS = Patience(collect=2.0, view=6.0)
 GIVE_UP = 120.0  # seconds without a decision on a slot
-_WINDOW = 4  # slots under way at a time
+_TOGETHER = 8  # batches that are voted on in one call: their letters share envelopes
+_CALLS = 2  # under way at a time
 _START_SECONDS = 120.0
 
 
@@ -52,9 +54,11 @@ class AgentActor:
         """Take an envelope from another agent."""
         self._agent.hear(envelope)
 
-    async def vote(self, turn: int, slot: int, inputs: Any, awaited: Sequence[int]) -> Answer:
-        """Vote on a batch of events, and tell what is agreed."""
-        return await self._agent.vote(turn, slot, inputs, awaited)
+    async def vote(
+        self, turn: int, batches: Sequence[tuple[int, Any]], awaited: Sequence[int]
+    ) -> list[Answer]:
+        """Vote on batches of events, and tell what is agreed."""
+        return await self._agent.vote(turn, batches, awaited)
 
     async def ask(self, name: str, *args: Any) -> Any:
         """Call a method of its voter."""
@@ -71,13 +75,19 @@ class Agreed:
 
 
 @dataclass
-class _Slot:
-    number: int
+class _Round:
+    """Batches that are voted on in one call."""
+
+    slots: list[int]
     begun: float
-    running: dict[Any, int]  # agent by answer to come
-    remarks: list[Any]
-    certificate: Certificate | None = None
-    decided_at: float = field(default=float("inf"))
+    running: dict[Any, int]  # agent by answers to come
+    remarks: list[list[Any]]  # by batch and agent
+    proofs: dict[int, Certificate] = field(default_factory=dict)  # by slot
+    decided_at: float = float("inf")
+
+    @property
+    def is_decided(self) -> bool:
+        return len(self.proofs) == len(self.slots)
 
 
 class RayVote:
@@ -149,13 +159,14 @@ class RayVote:
             WorkerError: more agents are lost than may fail, or one refuses.
             VotingError: no agreement comes about.
         """
-        running: deque[_Slot] = deque()
-        for inputs in batches:
-            running.append(self._submit(inputs))
-            if len(running) >= _WINDOW:
-                yield self._finish(running.popleft())
+        running: deque[_Round] = deque()
+        left = iter(batches)
+        while together := list(islice(left, _TOGETHER)):
+            running.append(self._submit(together))
+            if len(running) >= _CALLS:
+                yield from self._finish(running.popleft())
         while running:
-            yield self._finish(running.popleft())
+            yield from self._finish(running.popleft())
 
     def ask(self, name: str, arguments: Sequence[Sequence[Any]]) -> list[Any]:
         """Call a method of each agent's voter with its own arguments; None of a lost one."""
@@ -167,62 +178,65 @@ class RayVote:
             None if call is None else self._get(call, agent) for agent, call in enumerate(calls)
         ]
 
-    def _submit(self, inputs: Sequence[Any]) -> _Slot:
+    def _submit(self, batches: Sequence[Sequence[Any]]) -> _Round:
         over = self.suspects.passed_over()
-        while self.committee.primary(self._number, 0) in over:
+        slots: list[int] = []
+        while len(slots) < len(batches):
+            if self.committee.primary(self._number, 0) not in over:
+                slots.append(self._number)
             self._number += 1  # another number, another primary
         absent = self.suspects.lost | self.suspects.absent
         awaited = [one for one in range(self.committee.n) if one not in absent or one not in over]
-        turn, number = self._turn, self._number
-        calls = {
-            actor.vote.remote(turn, number, inputs[agent], awaited): agent
-            for agent, actor in enumerate(self.actors)
-            if agent not in self.suspects.lost
-        }
-        self._turn, self._number = turn + 1, number + 1
-        return _Slot(number, monotonic(), calls, [None] * self.committee.n)
+        calls = {}
+        for agent, actor in enumerate(self.actors):
+            if agent not in self.suspects.lost:
+                told = [(slot, one[agent]) for slot, one in zip(slots, batches, strict=True)]
+                calls[actor.vote.remote(self._turn, told, awaited)] = agent
+        self._turn += 1
+        remarks = [[None] * self.committee.n for _ in slots]
+        return _Round(slots, monotonic(), calls, remarks)
 
-    def _finish(self, slot: _Slot) -> Agreed:
-        """Wait for a proof of what is decided, then a little for the others' remarks."""
-        while slot.running:
-            ready, _ = self._ray.wait(list(slot.running), num_returns=1, timeout=0.5)
+    def _finish(self, found: _Round) -> Iterator[Agreed]:
+        """Wait for proofs of what is decided, then a little for the others' remarks."""
+        while found.running:
+            ready, _ = self._ray.wait(list(found.running), num_returns=1, timeout=0.5)
             for call in ready:
-                self._take(slot, call)
+                self._take(found, call)
             now = monotonic()
-            waited_for = set(slot.running.values()) - self.suspects.absent
-            if slot.certificate is not None and (
-                not waited_for or now - slot.decided_at > self._patience.collect
+            waited_for = set(found.running.values()) - self.suspects.absent
+            if found.is_decided and (
+                not waited_for or now - found.decided_at > self._patience.collect
             ):
                 break
-            if slot.certificate is None and now - slot.begun > GIVE_UP:
+            if not found.is_decided and now - found.begun > GIVE_UP:
                 break
-        if slot.certificate is None:
+        if not found.is_decided:
             raise VotingError(
-                f"slot {slot.number}: no agreement after {monotonic() - slot.begun:.0f} s: more "
-                f"than {self.committee.f} of {self.committee.n} agents fail, or they are too slow"
+                f"no agreement after {monotonic() - found.begun:.0f} s: more than "
+                f"{self.committee.f} of {self.committee.n} agents fail, or they are too slow"
             )
-        ballots = slot.certificate.value.table(self.committee.n)
-        counted = decide(ballots, self.committee.f, num_choices=self.committee.num_choices)
-        self.suspects.note_decision(slot.number, slot.certificate, counted.choices)
-        self._name_suspects()
-        return Agreed(ballots, slot.remarks, slot.certificate.view)
+        for slot, remarks in zip(found.slots, found.remarks, strict=True):
+            proof = found.proofs[slot]
+            ballots = proof.value.table(self.committee.n)
+            counted = decide(ballots, self.committee.f, num_choices=self.committee.num_choices)
+            self.suspects.note_decision(slot, proof, counted.choices)
+            self._name_suspects()
+            yield Agreed(ballots, remarks, proof.view)
 
-    def _take(self, slot: _Slot, call: Any) -> None:
-        agent = slot.running.pop(call)
-        answer = self._get(call, agent)
-        if answer is None:
-            return
-        slot.remarks[agent] = answer.remark
-        for evidence in answer.evidence:
-            self.suspects.note_evidence(evidence)
-        told = decode(answer.decided)
-        if (
-            slot.certificate is None
-            and self._checker.is_well_formed(told)
-            and type(told) is Decided
-            and self._checker.is_certificate(told.certificate, "commit", slot.number)
-        ):
-            slot.certificate, slot.decided_at = told.certificate, monotonic()
+    def _take(self, found: _Round, call: Any) -> None:
+        agent = found.running.pop(call)
+        answers = self._get(call, agent) or []
+        for place, (slot, answer) in enumerate(zip(found.slots, answers, strict=False)):
+            found.remarks[place][agent] = answer.remark
+            for evidence in answer.evidence:
+                self.suspects.note_evidence(evidence)
+            if slot in found.proofs:
+                continue
+            told = decode(answer.decided)
+            if self._checker.is_proof(told, slot):
+                found.proofs[slot] = told
+        if found.is_decided:
+            found.decided_at = min(found.decided_at, monotonic())
 
     def _get(self, call: Any, agent: int) -> Any:
         """What an agent answered; None if it is lost."""

@@ -2,8 +2,8 @@
 
 It draws its key where it runs. Inputs come from whoever asks for a verdict, letters from the other
 agents; it casts its ballots on a batch of events (a slot), takes part in the agreement about them
-(`pbft.Replica`) and answers with the proof of what was decided. What it sends in one turn of its
-loop goes into one envelope for each recipient. Whatever carries the envelopes, and however late,
+(`pbft.Replica`) and answers with the proof of what was decided. What it says within `LINGER` goes
+into one envelope for each recipient. Whatever carries the envelopes, and however late,
 often or mixed up they come, is not its concern.
 """
 
@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from standing_orders.voting.pbft import Effect, Patience, Replica, Timer
 from standing_orders.voting.quorum import Committee
 from standing_orders.voting.wire import Envelope, decode, encode, seal, unseal
 
+LINGER = 0.003  # seconds: what is said meanwhile shares an envelope, which costs more than a letter
 KEPT_SLOTS = 256  # for agents that are behind, and letters that come early
 _EARLY_LETTERS = 64  # kept for a slot that has not begun here
 _REPORTED = 2  # pieces of evidence against each agent
@@ -52,7 +53,7 @@ class Trial:
 class Answer:
     """What an agent says about a slot."""
 
-    decided: bytes  # encoded `Decided`; empty if there is no decision
+    decided: bytes  # the encoded proof of what is decided; empty if nothing is
     remark: Any  # of its voter
     evidence: list[bytes] = field(default_factory=list)  # envelopes and contradictions
 
@@ -96,30 +97,35 @@ class Agent:
         self._post = post
         self._waiting[0].set()
 
-    async def vote(self, turn: int, slot: int, inputs: Any, awaited: Collection[int]) -> Answer:
-        """Vote on a batch of events, and tell what is agreed.
+    async def vote(
+        self, turn: int, batches: Sequence[tuple[int, Any]], awaited: Collection[int]
+    ) -> list[Answer]:
+        """Vote on some batches of events, and tell what is agreed about each.
 
         Args:
             turn: 0, 1, 2 and so on: batches are voted on in this order, however they come.
-            slot: number of the agreement, larger each turn.
-            inputs: what its voter looks at.
+            batches: number of the agreement (slot), larger each time, and what its voter looks at.
             awaited: whose ballots are worth waiting for.
         """
         await self._waiting.setdefault(turn, asyncio.Event()).wait()
-        choices, remark = self.voter.vote(inputs)
+        opinions = [self.voter.vote(inputs) for _, inputs in batches]
         del self._waiting[turn]
         self._waiting.setdefault(turn + 1, asyncio.Event()).set()
-        self._begin(slot, self._cast(choices), awaited)
-        await self._decided[slot]
+        for (slot, _), (choices, _) in zip(batches, opinions, strict=True):
+            self._begin(slot, self._cast(choices), awaited)
+        await asyncio.gather(*(self._decided[slot] for slot, _ in batches))
+        remarks = [remark for _, remark in opinions]
+        return [self._answer(slot, one) for (slot, _), one in zip(batches, remarks, strict=True)]
+
+    def _answer(self, slot: int, remark: Any) -> Answer:
         replica = self._replicas.get(slot)
         if replica is None or replica.decision is None:
             return Answer(b"", remark)
-        decided = encode(self._signer.decided(slot, replica.decision))
         for contradiction in replica.contradictions.values():
             self._accuse(contradiction.first.sender, encode(contradiction))
         evidence = [one for each in self._evidence.values() for one in each if one]
         self._evidence = {agent: [b""] * len(each) for agent, each in self._evidence.items()}
-        return Answer(decided, remark, evidence)
+        return Answer(encode(replica.decision), remark, evidence)
 
     def hear(self, data: bytes) -> None:
         """Take an envelope from anyone."""
@@ -129,10 +135,10 @@ class Agent:
             return
         for letter in envelope.letters:
             message = decode(letter)
-            if is_disloyal(message, envelope.sender, checker):
-                self._accuse(envelope.sender, data)
-            elif checker.is_authentic(message):
+            if is_loyal(message, envelope.sender, checker):
                 self._deliver(message)
+            else:
+                self._accuse(envelope.sender, data)
 
     def _make_liar(self) -> Liar | None:
         if self._trial.liar is None:
@@ -233,7 +239,7 @@ class Agent:
 
     def _put(self, recipient: int, letter: bytes) -> None:
         if not self._outbox:
-            asyncio.get_running_loop().call_soon(self._send)
+            asyncio.get_running_loop().call_later(LINGER, self._send)
         self._outbox.setdefault(recipient, []).append(letter)
 
     def _send(self) -> None:
@@ -254,10 +260,6 @@ class Agent:
             known.append(evidence)
 
 
-def is_disloyal(message: object, sender: int, checker: Checker) -> bool:
-    """Whether no honest agent has sent this: unsigned, in another's name, or against the rules."""
-    return (
-        not checker.is_authentic(message)
-        or message.sender != sender
-        or not checker.is_lawful(message)
-    )
+def is_loyal(message: object, sender: int, checker: Checker) -> TypeGuard[Message]:
+    """Whether an honest agent may have sent this: signed, in its own name, by the rules."""
+    return checker.is_authentic(message) and message.sender == sender and checker.is_lawful(message)

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Literal, TypeGuard, TypeVar, get_args
+from typing import Literal, TypeGuard, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -287,6 +287,12 @@ class Checker:
                 for vote in certificate.votes
             )
             and self.is_ballot_set(certificate.value, slot)
+        )
+
+    def is_proof(self, told: object, slot: int) -> TypeGuard[Certificate]:
+        """Does something from anywhere prove what was decided about a slot."""
+        return self._is_a(Certificate, told) and self.is_certificate(
+            cast(Certificate, told), "commit", slot
         )
 
     def is_change(self, change: ViewChange) -> bool:

@@ -10,8 +10,8 @@ leave out up to f ballots and pick among contradicting ballots of liars, and cla
 bounds what that can do.
 
 **Protocol** (PBFT; Castro and Liskov, 1999), one instance per slot (a batch of events). The primary
-of view 0 collects ballots and proposes a set (pre-prepare). An agent that finds it valid, and has accepted no
-other in this view, sends prepare. A quorum of prepares makes it *prepared*: it sends commit. A
+of view 0 collects ballots and proposes a set (pre-prepare). An agent that finds it valid, and has
+accepted no other in this view, sends prepare. A quorum of prepares makes it *prepared*: it sends commit. A
 quorum of commits decides. An agent that waits too long asks for the next view with proof of the
 last set it had prepared; f + 1 such wishes carry others along. The next primary shows a quorum of
 wishes and must propose again the set with the latest proof among them. Waiting times double with

@@ -20,7 +20,7 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.voting.agent import is_disloyal
+from standing_orders.voting.agent import is_loyal
 from standing_orders.voting.messages import Certificate, Checker, Contradiction
 from standing_orders.voting.wire import decode, unseal
 
@@ -46,7 +46,7 @@ def convict(evidence: bytes, checker: Checker) -> tuple[int, str] | None:
         return None
     for letter in envelope.letters:
         message = decode(letter)
-        if not is_disloyal(message, envelope.sender, checker):
+        if is_loyal(message, envelope.sender, checker):
             continue
         if not checker.is_authentic(message):
             return envelope.sender, "sent a message that is malformed or not its own"

