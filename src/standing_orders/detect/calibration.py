@@ -67,5 +67,16 @@ class Calibration:
             raise CheckpointError(f"calibration: {data!r:.80}: must be two lists") from err
 
 
+def fit_calibration(
+    scores: NDArray[np.float64],  # (num_events,)
+    is_threat: NDArray[np.bool_],  # (num_events,)
+) -> Calibration:
+    """Isotonic regression, on events that the score was not learned from."""
+    from sklearn.isotonic import IsotonicRegression  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    model = IsotonicRegression(y_min=0.0, y_max=1.0).fit(scores, is_threat)
+    return Calibration(_floats(model.X_thresholds_), _floats(model.y_thresholds_))
+
+
 def _floats(values: Sequence[float]) -> tuple[float, ...]:
     return tuple(float(value) for value in values)

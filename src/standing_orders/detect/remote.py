@@ -135,19 +135,18 @@ class RayEngine:
             yield [Batch(batch.features[rows][:, view], slots, is_first) for view in self._views]
 
     def memory(self) -> dict[str, NDArray[np.float32]]:
-        """What the agents remember; nothing of one that is lost."""
+        """What the agents remember; one that is lost will begin anew."""
         if not self._has_memory:
             return {}
         told = self.vote.ask("memory", [()] * len(self._views))
-        return {f"agent.{index}": one for index, one in enumerate(told) if one is not None}
+        blank = np.zeros_like(next(one for one in told if one is not None))
+        return {f"agent.{index}": blank if one is None else one for index, one in enumerate(told)}
 
     def recall(self, memory: dict[str, NDArray[np.float32]]) -> None:
-        """Go on from what `memory` gave; one that was lost then begins anew."""
+        """Go on from what `memory` gave."""
         if self._has_memory:
-            size = next(iter(memory.values())).shape
-            blank = np.zeros(size, dtype=np.float32)
-            arguments = [(memory.get(f"agent.{i}", blank),) for i in range(len(self._views))]
-            self.vote.ask("recall", arguments)
+            indices = range(len(self._views))
+            self.vote.ask("recall", [(memory[f"agent.{index}"],) for index in indices])
 
     def close(self) -> None:
         """End the agents, and the cluster if it was started."""

@@ -11,11 +11,12 @@ bounds what that can do.
 
 **Protocol** (PBFT; Castro and Liskov, 1999), one instance per slot (a batch of events). The primary
 of view 0 collects ballots and proposes a set (pre-prepare). An agent that finds it valid, and has
-accepted no other in this view, sends prepare. A quorum of prepares makes it *prepared*: it sends commit. A
-quorum of commits decides. An agent that waits too long asks for the next view with proof of the
-last set it had prepared; f + 1 such wishes carry others along. The next primary shows a quorum of
-wishes and must propose again the set with the latest proof among them. Waiting times double with
-the view. Whoever decided answers wishes with the proof. Unanswered messages are sent again.
+accepted no other in this view, sends prepare. A quorum of prepares makes it *prepared*: it sends
+commit. A quorum of commits decides. An agent that waits too long asks for the next view with proof
+of the last set it had prepared; f + 1 such wishes carry others along. The next primary shows a
+quorum of wishes and must propose again the set with the latest proof among them. Waiting times
+double with the view. Whoever decided answers wishes with the proof. Unanswered messages are sent
+again.
 
 **Claims**, with at most f liars: 1. *Agreement*: no two honest agents decide different sets, ever,
 whatever the network does (two quorums share an honest agent). 2. *Validity*: the outcome lies

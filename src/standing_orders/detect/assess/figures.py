@@ -21,6 +21,7 @@ from standing_orders.detect.metrics import (
     session_figures,
     sweep,
 )
+from standing_orders.detect.standard import Standard
 from standing_orders.detect.team import Decisions
 from standing_orders.seeding import child_seed
 from standing_orders.stats import Interval, bootstrap_interval
@@ -41,6 +42,7 @@ def assess(
     config: DetectConfig,
     *,
     judged: Decisions | None = None,
+    standard: Standard | None = None,
     with_intervals: bool = False,
 ) -> Figures:
     """All figures of a team or a baseline on the test part.
@@ -50,14 +52,22 @@ def assess(
         data: the events; thresholds are fixed on the validation part.
         config: costs, and the seed of the bootstrap.
         judged: what it decides about the test part, if that is known already.
+        standard: what a run says of its training and validation parts, if they are not there.
         with_intervals: add 95 % intervals of the main figure over resampled sessions.
     """
-    test, seen = data.test, np.unique(data.train.attacks[data.train.is_threat])
+    test = data.test
+    if standard is None:
+        seen = np.unique(data.train.attacks[data.train.is_threat])
+    else:
+        seen = np.flatnonzero(np.isin(test.attack_names, standard.seen))
     found = judged or decider.judge(test)
     game = config.game_of(test, data.task)
     if data.task == "records":
-        scores = decider.judge(data.validation).scores
-        threshold = sweep(scores, data.validation.is_threat).best_f1_threshold()
+        if standard is None:
+            scores = decider.judge(data.validation).scores
+            threshold = sweep(scores, data.validation.is_threat).best_f1_threshold()
+        else:
+            threshold = standard.f1_threshold
         figures = record_figures(
             test, found.scores, found.actions, game,
             rewards=config.costs.rewards(), f1_threshold=threshold, seen=seen,

@@ -22,6 +22,7 @@ from standing_orders.detect.learn.foresight import (
 )
 from standing_orders.detect.metrics import action_shares, count_decisions, sweep
 from standing_orders.detect.network import TeamNetwork
+from standing_orders.detect.standard import fit_standard
 from standing_orders.detect.tamper import with_tampered_copies
 from standing_orders.detect.team import Team, as_streams, make_book, make_network, prepare
 from standing_orders.detect.views import sensors_of
@@ -90,6 +91,7 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
             checkpoint_every=config.checkpoint_every,
         )  # fmt: skip
         self.team = Team(network, config, data.task)
+        self._data = data
         self._best = network_arrays(network)
 
     def step(self) -> dict[str, Any]:
@@ -278,8 +280,13 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         return super().to_arrays() | (best if self._keeps_best else {})
 
     def to_json(self) -> dict[str, Any]:
-        """Counters and prices for a checkpoint."""
-        return {"progress": super().to_json(), "prices": self.book.to_json()}
+        """Counters, prices and what the team needs in service, for a checkpoint."""
+        standard = fit_standard(self.team, self._data)
+        return {
+            "progress": super().to_json(),
+            "prices": self.book.to_json(),
+            "standard": standard and standard.to_json(),
+        }
 
     def restore(self, arrays: Arrays, data: dict[str, Any]) -> None:
         """Go on from a checkpoint."""
