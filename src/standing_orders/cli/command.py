@@ -91,6 +91,7 @@ class WithPreset(Command):
     """Flags of a command whose settings may come from a file."""
 
     KIND: ClassVar[str]  # of its presets
+    DECIDES: ClassVar[str] = ""  # flag that another preset than the defaults may follow from
 
     preset: str | None = Field(
         None, description="Settings by name (see `standing-orders presets`); flags override them."
@@ -98,6 +99,11 @@ class WithPreset(Command):
     config: Path | None = Field(
         None, description="Settings from a TOML file of your own; flags override them."
     )
+
+    @classmethod
+    def preset_for(cls, value: str | None) -> str | None:  # noqa: ARG003 (of the flag DECIDES)
+        """Name of the preset that is meant where none is named; None: the plain defaults."""
+        return None
 
 
 class Result(Protocol):
@@ -196,17 +202,18 @@ def tell(message: str) -> None:
 
 
 @contextmanager
-def resumable(name: str, folder: Path) -> Iterator[None]:
+def resumable(name: str, folder: Path, *, flag: str = "--resume ") -> Iterator[None]:
     """While a command writes a run: if the user stops it, say how to go on.
 
     Args:
         name: of the command, such as `detect train`.
         folder: of the run.
+        flag: that makes the command go on; empty for one that always does.
     """
     try:
         yield
     except KeyboardInterrupt as stop:
         if not is_run(folder):
             raise
-        again = f"standing-orders {name} --resume --run {shlex.quote(str(folder))}"
+        again = f"standing-orders {name} {flag}--run {shlex.quote(str(folder))}"
         raise KeyboardInterrupt(f"stopped; to go on: {again}") from stop

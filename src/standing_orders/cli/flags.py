@@ -35,6 +35,8 @@ def parse(model: type[Command], words: list[str], *, name: str) -> Command:
         DataError: the file of --config cannot be read.
         SystemExit: a flag does not exist, or help was wanted and has been printed.
     """
+    if "red_agent" in model.model_fields:
+        words = _own_red(words)
     is_brief = any(word in HELP for word in words) and HELP_ALL not in words and bool(model.BASIC)
     command: Any = tyro.cli(
         model,
@@ -56,6 +58,16 @@ def _flags(words: list[str]) -> set[str]:
     """Flags that were typed, in one spelling."""
     flags = (word.partition("=")[0] for word in words if word.startswith("--"))
     return {flag.replace("_", "-") for flag in flags}
+
+
+def _own_red(words: list[str]) -> list[str]:
+    """`--red module:attribute` means `--red-agent module:attribute`."""
+    found = list(words)
+    for i, (word, following) in enumerate(zip(words, [*words[1:], ""], strict=True)):
+        flag, _, value = word.partition("=")
+        if flag == "--red" and ":" in (value or following):
+            found[i] = word.replace("--red", "--red-agent", 1)
+    return found
 
 
 def _describe(model: type[Command], *, is_brief: bool) -> str:
@@ -85,6 +97,8 @@ def _defaults(model: type[Command], words: list[str]) -> Command | None:
     name, file = _given(words, "--preset"), _given(words, "--config")
     if name is not None and file is not None:
         raise ConfigError(f"--preset {name} and --config {file}: give one of them")
+    if name is None and file is None:
+        name = model.preset_for(_given(words, f"--{model.DECIDES}") if model.DECIDES else None)
     try:
         if name is not None:
             return model(**find_preset(name, model.KIND).values, preset=name)

@@ -31,7 +31,7 @@ class Runs(Reporting):
     folders: tyro.conf.Positional[tuple[Path, ...]] = Field(
         (Path("runs"),), description="Where to look."
     )
-    kind: Literal["train", "search", "detect", "compare"] | None = Field(
+    kind: Literal["train", "search", "detect", "compare", "published"] | None = Field(
         None, description="Only runs of this kind."
     )
     state: Literal["finished", "running", "resumable", "damaged"] | None = Field(

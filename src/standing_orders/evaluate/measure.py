@@ -18,6 +18,7 @@ from standing_orders.config import GameConfig, GateConfig
 from standing_orders.rules.compliance import (
     NUM_TALLIES,
     OrderCompliance,
+    compliance_spread,
     count_with_late,
     judge_all,
     look_all,
@@ -50,12 +51,14 @@ class Measured:
     strict: Ratio  # with 95 % intervals
     contested: Ratio
     gate: GateResult
+    spread: float | None = None  # of strict compliance between episodes; see `compliance_spread`
 
     def compliance_json(self) -> dict[str, Any]:
         """The compliance figures as plain data."""
         return {
             "strict_interval95": [self.strict.low, self.strict.high],
             "contested_interval95": [self.contested.low, self.contested.high],
+            "strict_spread": self.spread,
             **self.kept.to_json(),
         }
 
@@ -79,6 +82,7 @@ class Measured:
             Ratio(kept.strict_compliance, *data["strict_interval95"]),
             Ratio(kept.contested_compliance, *data["contested_interval95"]),
             GateResult.from_json(data),
+            data.get("strict_spread"),  # not in journals of before it was kept
         )
 
 
@@ -141,6 +145,7 @@ def summarise_episodes(
         strict=pooled_ratio(*ratio_of_tallies(tallies, is_contested=False)),
         contested=pooled_ratio(*ratio_of_tallies(both, is_contested=True)),
         gate=judge_gate(tallies, gate, late_tallies),
+        spread=compliance_spread(tallies),
     )
 
 

@@ -30,6 +30,7 @@ CSV_COLUMNS = {
     "Fixless_Share": "compliance.fixless_share",
     "Gate_Passed": "gate.passed",
     "Gate_Episodes": "gate_episodes",
+    "Strict_Compliance_Std": "compliance.strict_spread",
 }
 TENSORBOARD_TAGS = {
     "charts/env_reward": "reward.environment",
@@ -37,6 +38,7 @@ TENSORBOARD_TAGS = {
     "charts/total_reward": "reward.total",
     "charts/compliance": "compliance.compliance",
     "charts/strict_compliance": "compliance.strict",
+    "charts/strict_compliance_std": "compliance.strict_spread",
     "charts/contested_compliance": "compliance.contested",
     "charts/response_rate": "compliance.response",
     "charts/aim": "compliance.aim",

@@ -94,7 +94,7 @@ class PolicyStore:
         folder = RunFolder.open(self.path(choice.policy), kind=KIND)
         with folder.lock():
             trainer, _ = reopen(folder, self._report)
-        attempt = choice.visit if self._config.start == "scratch" else 1
+        attempt = choice.visit if self._config.begins_anew else 1
         if trainer.config != order_config(self._config, choice.order, attempt):
             raise CheckpointError(
                 f"{folder.path}: not the policy of {choice.order} that this search trained"
