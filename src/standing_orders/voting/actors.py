@@ -31,7 +31,7 @@ SECONDS = Patience(collect=2.0, view=6.0)
 GIVE_UP = 120.0  # seconds without a decision on a slot
 _TOGETHER = 8  # batches that are voted on in one call: their letters share envelopes
 _CALLS = 2  # under way at a time
-_START_SECONDS = 120.0
+_START_SECONDS = 300.0  # a busy machine loads four copies of everything slowly
 
 
 class AgentActor:
