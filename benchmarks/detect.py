@@ -21,14 +21,10 @@ import tyro
 import results
 from standing_orders.api.settings import preset
 from standing_orders.detect.assess.baselines import Baselines
+from standing_orders.detect.assess.figures import assess, main_figure
+from standing_orders.detect.assess.liars import assess_liars
 from standing_orders.detect.assess.probe import probe
-from standing_orders.detect.assess.report import (
-    assess,
-    assess_foresight,
-    assess_liars,
-    assess_rules,
-    main_figure,
-)
+from standing_orders.detect.assess.report import assess_foresight, assess_rules
 from standing_orders.detect.compare import seeded, train_team
 from standing_orders.detect.config import DetectConfig, LearnConfig, RulesConfig, TeamConfig
 from standing_orders.detect.costs import play

@@ -25,10 +25,23 @@ class TeamConfig(Config):
     faults: int = Field(
         1, ge=0, strict=True, description="Faulty agents tolerated (f); needs 2 f + 1 agents."
     )
-    views: Literal["split", "all"] = Field(
+    views: Literal["all", "overlap", "split"] = Field(
         "all",
-        description="What an agent sees: every column (all), or its own share of them (split). "
-        "With split views no agent can stand in for another, so a liar costs more.",
+        description="What an agent sees: every column (all), all sensors but one (overlap), or one "
+        "sensor (split: whatever a tampered sensor says, it changes one ballot).",
+    )
+    sensors: dict[str, tuple[str, ...]] = Field(
+        {},
+        description="Which columns come from which sensor, by the sensor's name; dealt out among "
+        "the agents if left out.",
+    )
+    trees: int = Field(
+        60,
+        ge=0,
+        strict=True,
+        description="Boosted trees of an agent, fitted to its view; what they say, out of fold in "
+        "training, is an input. Of records it is also the first decision, which the network "
+        "corrects. 0: none.",
     )
     vote: Literal["quorum", "average", "none"] = Field(
         "quorum",
@@ -63,7 +76,27 @@ class TeamConfig(Config):
 class LearnConfig(PpoBase):
     """The learner: PPO for all agents at once. Only sampled gradients need critic and GAE."""
 
-    iterations: int = Field(120, ge=1, strict=True, description="Updates.")
+    iterations: int | None = Field(
+        None,
+        ge=1,
+        strict=True,
+        description="Updates at most; ten passes over the log and at least 60 if left out.",
+    )
+    patience: int = Field(
+        4,
+        ge=0,
+        strict=True,
+        description="Stop after so many looks at the validation part, one every ten updates, "
+        "without a better team there, and keep the best. 0, or a rule with a price: never.",
+    )
+    tamper: float = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="Train with compromised sensors: this share of the attacks once more, with the "
+        "values of one sensor, drawn, replaced or shifted; benign events a tenth as often. A team "
+        "then takes a sensor that contradicts the others as a sign. 0: never.",
+    )
     steps: int = Field(
         4_096, ge=1, strict=True, description="Events an update, rounded to whole sessions."
     )
@@ -92,12 +125,6 @@ class LearnConfig(PpoBase):
         description="Coefficient of the entropy bonus; 0.3 for records and 0.02 for sessions, "
         "where a policy that tries things out ends too many of them, if left out.",
     )
-    final_entropy: float | None = Field(
-        None, ge=0, description="Fall linearly to this over the budget; constant without it."
-    )
-    weight_decay: float = Field(
-        0.0, ge=0, description="Decoupled weight decay of Adam (AdamW), against overfitting."
-    )
     foresight: float = Field(
         5e-3,
         ge=0,
@@ -105,19 +132,9 @@ class LearnConfig(PpoBase):
         description="Adam's step size for the constraint heads, which foresee the rules' margins; "
         "falls to 0 over the budget. 0: they do not learn.",
     )
-    returns: Literal["raw", "running"] = Field(
-        "raw",
-        description="Targets of the critic: as they are, or normalised by their running mean and "
-        "spread.",
-    )
     advantages: Literal["none", "team", "agent"] = Field(
         "none",
         description="Normalise advantages over all agents (team), for each agent (agent), or not.",
-    )
-    visits: Literal["policy", "all"] = Field(
-        "all",
-        description="expected, sessions: weigh an event by the chance that the agent gets there "
-        "(policy), or all alike.",
     )
 
 
@@ -206,7 +223,6 @@ def check_together(config: DetectConfig) -> None:
     check_team(config.team)
     needing = {
         "learn.credit = 'vote'": config.learn.credit == "vote",
-        "learn.returns = 'running'": config.learn.returns == "running",
         "team.critic = 'shared'": config.team.critic == "shared",
     }
     for option, is_set in needing.items():
