@@ -83,7 +83,7 @@ class LearnConfig(PpoBase):
         description="Updates at most; ten passes over the log and at least 60 if left out.",
     )
     patience: int = Field(
-        4,
+        3,
         ge=0,
         strict=True,
         description="Stop after so many looks at the validation part, one every ten updates, "

@@ -13,6 +13,7 @@ from standing_orders.detect.assess.baselines import Decider
 from standing_orders.detect.config import DetectConfig
 from standing_orders.detect.costs import Game, play
 from standing_orders.detect.data.events import DataSet, Task
+from standing_orders.detect.learn.calibrate import calibration_figures, fit_calibration
 from standing_orders.detect.metrics import (
     Figures,
     count_decisions,
@@ -56,12 +57,14 @@ def assess(
     found = judged or decider.judge(test)
     game = config.game_of(test, data.task)
     if data.task == "records":
-        scores = decider.judge(data.validation).scores
-        threshold = sweep(scores, data.validation.is_threat).best_f1_threshold()
+        scores, truth = decider.judge(data.validation).scores, data.validation.is_threat
+        threshold = sweep(scores, truth).best_f1_threshold()
         figures = record_figures(
             test, found.scores, found.actions, game,
             rewards=config.costs.rewards(), f1_threshold=threshold, seen=seen,
         )  # fmt: skip
+        probability = fit_calibration(scores, truth).of(found.scores)
+        figures |= calibration_figures(probability, test.is_threat)
     else:
         figures = session_figures(test, found.scores, found.actions, game, seen=seen)
     if with_intervals:
