@@ -1,9 +1,11 @@
 """What each agent sees, and what an agent without memory is told of its session."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from standing_orders.detect.config import DetectConfig, TeamConfig
+from standing_orders.detect.config import DetectConfig, TeamConfig, sensors_from
 from standing_orders.detect.data.synthetic import make_sessions
 from standing_orders.detect.team import prepare
 from standing_orders.detect.views import (
@@ -50,7 +52,8 @@ def test_overlapping_views_lack_one_sensor_each() -> None:
 def test_declared_sensors_are_taken_at_their_word() -> None:
     events = make_sessions(0, num_sessions=60).train
     sensors = {"host": ("cpu_seconds", "process"), "network": ("bytes_out", "port")}
-    config = TeamConfig(agents=2, faults=0, views="split", sensors=sensors)
+    told = tuple(f"{name}={','.join(columns)}" for name, columns in sensors.items())
+    config = TeamConfig(agents=2, faults=0, views="split", sensors=told)
     found = sensors_of(events, config)
     assert {events.sources[i] for i in found["host"]} == {"cpu_seconds", "process"}
     host, network = split_views(events, config)
@@ -63,9 +66,11 @@ def test_declared_sensors_are_taken_at_their_word() -> None:
 @pytest.mark.parametrize(
     ("sensors", "message"),
     [
-        ({"a": ("colour",)}, "'colour' is no input"),
-        ({"a": ("port",), "b": ("port",)}, "'port' is of a and b"),
-        ({"a": ("port",)}, "1 sensors for 4 agents"),
+        (("a=colour",), "'colour' is no input"),
+        (("a=port", "b=port"), "'port' is of a and b"),
+        (("a=port",), "1 sensors for 4 agents"),
+        (("port",), "must be NAME=COLUMN,COLUMN"),
+        (("a=port", "a=process"), "each name once"),
     ],
 )
 def test_sensors_that_make_no_sense_are_refused(
@@ -98,3 +103,19 @@ def test_the_end_of_a_session_is_an_event_and_marked() -> None:
         assert np.flatnonzero(told.features[:, -1]).tolist() == lasts.tolist()
     some = ended.take_sessions([3, 1])
     assert np.flatnonzero(some.is_end).tolist() == (some.starts[1:] - 1).tolist()
+
+
+def test_columns_are_dealt_to_several_sensors_even_if_one_agent_sees_them_all() -> None:
+    events = make_sessions(0, num_sessions=60).train
+    assert len(sensors_of(events, TeamConfig(agents=1, faults=0, vote="none"))) == 4
+    assert len(sensors_of(events, TeamConfig(agents=64))) == len(set(events.sources))
+
+
+def test_a_file_declares_sensors(tmp_path: Path) -> None:
+    file = tmp_path / "views.toml"
+    file.write_text('host = ["cpu_seconds", "process"]\nnetwork = ["port"]\n')
+    assert sensors_from(file) == ("host=cpu_seconds,process", "network=port")
+    for text in ("host = 3", 'host = ["a,b"]', "host = []", '"a=b" = ["c"]'):
+        file.write_text(text)
+        with pytest.raises(ConfigError, match="must be a list of columns"):
+            sensors_from(file)

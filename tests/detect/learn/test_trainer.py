@@ -152,7 +152,7 @@ def test_options_that_do_not_go_together_are_refused() -> None:
     for learn, team in (({"credit": "vote"}, {}), ({}, {"critic": "shared"})):
         with pytest.raises(ConfigError, match="needs learn"):
             Trainer(config_of(learn, **team), data)
-    with pytest.raises(ConfigError, match="columns for 5 sensors"):
+    with pytest.raises(ConfigError, match="4 sensors for 5 agents"):
         Trainer(config_of(agents=5, views="split"), data)
     with pytest.raises(ConfigError, match="no signal is called `colour`"):
         Trainer(config_of(rules={"own": ("odd: colour -> flagged",)}), data)

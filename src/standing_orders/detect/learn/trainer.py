@@ -64,8 +64,8 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         config = config.settled(data.task)
         check_together(config)
         train, origins = data.train, np.arange(data.train.num_sessions)
-        if config.learn.tamper:
-            sensors = list(sensors_of(train, config.team).values())
+        sensors = list(sensors_of(train, config.team).values())
+        if config.learn.tamper and len(sensors) > 1:
             train, origins = with_tampered_copies(
                 train, sensors, share=config.learn.tamper,
                 seed=child_seed(config.seed, "detect", "tamper"),
