@@ -1,12 +1,21 @@
 """The commands of the detection team: parse, call, print. Heavy imports wait until they run."""
 
+import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import tyro
 from pydantic import Field
 
-from standing_orders.cli.command import Reporting, Resumable, Shown, WithPreset, resumable, tell
+from standing_orders.cli.command import (
+    Command,
+    Reporting,
+    Resumable,
+    Shown,
+    WithPreset,
+    resumable,
+    tell,
+)
 from standing_orders.detect.config import DetectConfig, check_together, sensors_from
 from standing_orders.errors import DataError
 from standing_orders.runs.folder import RunFolder, check_unused
@@ -132,10 +141,16 @@ class EvaluateTeam(Reporting):
         "detect evaluate runs/team",
         "detect evaluate runs/team --messages 100",
         "detect evaluate runs/team --tamper",
+        "detect evaluate runs/mine --data newer.csv",
         "detect evaluate runs/team --out team.md",
     )
 
     run_folder: tyro.conf.Positional[Path] = Field(description="Run folder of `detect train`.")
+    data: tuple[Path, ...] = Field(
+        (),
+        description="Labelled files to judge it by instead of the test part of its own data; "
+        "nothing but the run folder is needed then.",
+    )
     messages: int = Field(
         0,
         ge=0,
@@ -155,8 +170,96 @@ class EvaluateTeam(Reporting):
         RunFolder.open(self.run_folder, kind="detect")
         from standing_orders.api.teams import evaluate_team
 
-        self.report(evaluate_team(self.run_folder, messages=self.messages, tamper=self.tamper))
+        self.report(
+            evaluate_team(
+                self.run_folder, data=self.data, messages=self.messages, tamper=self.tamper
+            )
+        )
         return 0
+
+
+class ScoreTeam(Command):
+    """Judge new events: a line for each, with the verdict, how sure it is, and why.
+
+    The run folder is enough; labels are not needed. A file is judged as a whole. Standard input,
+    or a file with --follow, is judged as it grows: sessions are remembered, the place reached is
+    kept in --state, and after a crash or kill -9 the same command goes on there.
+    """
+
+    EXAMPLES = (
+        "detect score runs/team --data new.csv --out verdicts.jsonl",
+        "detect score runs/team --data eve.json --follow --out verdicts.jsonl",
+        "detect score runs/team --data - < conn.log",
+    )
+    BASIC = ("run_folder", "data", "out", "follow", "state", "why", "json_output")
+
+    run_folder: tyro.conf.Positional[Path] = Field(description="Run folder of `detect train`.")
+    data: Path = Field(
+        description="CSV, TSV, JSON lines (Suricata eve.json too), Zeek log, plain or .gz, or "
+        "Parquet; - for standard input."
+    )
+    out: Path | None = Field(
+        None, description="File for the verdicts, .jsonl, .csv or .parquet; else standard output."
+    )
+    follow: bool = Field(False, description="Wait for more at the end of the file.")
+    state: Path | None = Field(
+        None,
+        description="Folder that keeps the place reached and the sessions' memory. Of a stream "
+        "with --out it is OUT.state if left out; without one nothing is kept.",
+    )
+    batch: int = Field(10_000, ge=1, strict=True, description="Events judged at once, at most.")
+    max_sessions: int = Field(
+        10_000, ge=1, strict=True, description="Open sessions; the oldest is closed for a new one."
+    )
+    idle: float | None = Field(
+        None, gt=0, description="Seconds without an event after which a session has ended."
+    )
+    why: int = Field(
+        3, ge=0, strict=True, description="Columns told for each flagged event; 0 is faster."
+    )
+    unfit: Literal["vote", "alert"] = Field(
+        "vote",
+        description="An event that does not fit the training data (missing column, new value, text "
+        "where a number was): what the vote says of the rest, or at least an alert.",
+    )
+    rules: bool = Field(True, description="Tell the margins of the rules.")
+    json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
+        False, description="The summary as JSON."
+    )
+
+    def run(self) -> int:
+        """Run the command."""
+        RunFolder.open(self.run_folder, kind="detect")
+        if str(self.data) != "-" and not self.data.exists():
+            raise DataError(f"{self.data}: no such file")
+        from standing_orders.detect.service.judge import Options, open_team
+        from standing_orders.detect.service.stream import Task, score
+
+        is_stream = self.follow or str(self.data) == "-"
+        state = self.state
+        if state is None and is_stream and self.out is not None:
+            state = self.out.with_name(f"{self.out.name}.state")
+        options = Options(
+            max_sessions=self.max_sessions, idle=self.idle, why=self.why, unfit=self.unfit,
+            rules=self.rules,
+        )  # fmt: skip
+        task = Task(self.data, self.out, state, self.follow, self.batch, options)
+        summary = score(open_team(self.run_folder), task, report=tell)
+        self._report(summary)
+        return 0
+
+    def _report(self, summary: Any) -> None:
+        """Print the summary where the verdicts do not go."""
+        from standing_orders.tables import to_text
+
+        say = tell if self.out is None else print
+        say(
+            json.dumps(summary.to_json(), indent=1)
+            if self.json_output
+            else to_text(summary.tables())
+        )
+        for warning in summary.warnings:
+            tell(f"warning: {warning}")
 
 
 class CompareTeam(TeamSettings, Reporting):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -37,8 +38,8 @@ class Calibration:
         if not (
             len(xs) == len(ys) > 0
             and all(map(math.isfinite, (*xs, *ys)))
-            and all(a < b for a, b in zip(xs, xs[1:], strict=False))
-            and all(a <= b for a, b in zip(ys, ys[1:], strict=False))
+            and all(a < b for a, b in pairwise(xs))
+            and all(a <= b for a, b in pairwise(ys))
             and 0 <= ys[0] <= ys[-1] <= 1
         ):
             raise CheckpointError(
@@ -64,6 +65,17 @@ class Calibration:
             return cls(_floats(data["scores"]), _floats(data["probabilities"]))
         except (KeyError, TypeError, ValueError) as err:
             raise CheckpointError(f"calibration: {data!r:.80}: must be two lists") from err
+
+
+def fit_calibration(
+    scores: NDArray[np.float64],  # (num_events,)
+    is_threat: NDArray[np.bool_],  # (num_events,)
+) -> Calibration:
+    """Isotonic regression, on events that the score was not learned from."""
+    from sklearn.isotonic import IsotonicRegression  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    model = IsotonicRegression(y_min=0.0, y_max=1.0).fit(scores, is_threat)
+    return Calibration(_floats(model.X_thresholds_), _floats(model.y_thresholds_))
 
 
 def _floats(values: Sequence[float]) -> tuple[float, ...]:

@@ -79,7 +79,7 @@ def with_summary(events: Events) -> Events:
     Records have no history and stay as they are. The new features belong to the same sources as
     those they come from, so that a split of the views splits them too.
     """
-    if events.num_sessions == events.num_events:
+    if events.before is None and events.num_sessions == events.num_events:
         return events
     features = events.with_history()
     features[:, -1] = np.log1p(features[:, -1]) / 3 - 1  # about -1 to 1 for up to 500 events

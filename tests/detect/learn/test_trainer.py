@@ -238,15 +238,6 @@ def test_the_record_monitors_the_decisions() -> None:
     assert last["values"]["low"] < last["values"]["high"]
 
 
-def test_scores_of_validation_become_probabilities() -> None:
-    trainer, _ = run(config_of(trees=20), make_records(1_200))
-    judged = trainer._judge_validation()
-    probability = trainer.calibration().of(judged.scores)
-    truth = trainer._validation.is_threat
-    assert probability[truth].mean() > 0.7
-    assert probability[~truth].mean() < 0.1
-
-
 def test_a_nan_is_named_with_its_update() -> None:
     trainer = Trainer(config_of(), make_records())
     trainer.step()

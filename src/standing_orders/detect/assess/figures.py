@@ -10,18 +10,20 @@ from numpy.typing import NDArray
 
 from standing_orders.detect.actions import ALLOW
 from standing_orders.detect.assess.baselines import Decider
+from standing_orders.detect.calibration import fit_calibration
 from standing_orders.detect.config import DetectConfig
 from standing_orders.detect.costs import Game, play
 from standing_orders.detect.data.events import DataSet, Task
-from standing_orders.detect.learn.calibrate import calibration_figures, fit_calibration
 from standing_orders.detect.metrics import (
     Figures,
+    calibration_figures,
     count_decisions,
     find_alarms,
     record_figures,
     session_figures,
     sweep,
 )
+from standing_orders.detect.standard import Standard
 from standing_orders.detect.team import Decisions
 from standing_orders.seeding import child_seed
 from standing_orders.stats import Interval, bootstrap_interval
@@ -42,6 +44,7 @@ def assess(
     config: DetectConfig,
     *,
     judged: Decisions | None = None,
+    standard: Standard | None = None,
     with_intervals: bool = False,
 ) -> Figures:
     """All figures of a team or a baseline on the test part.
@@ -51,20 +54,28 @@ def assess(
         data: the events; thresholds are fixed on the validation part.
         config: costs, and the seed of the bootstrap.
         judged: what it decides about the test part, if that is known already.
+        standard: what a run says of its training and validation parts, if they are not there.
         with_intervals: add 95 % intervals of the main figure over resampled sessions.
     """
-    test, seen = data.test, np.unique(data.train.attacks[data.train.is_threat])
+    test = data.test
+    if standard is None:
+        seen = np.unique(data.train.attacks[data.train.is_threat])
+    else:
+        seen = np.flatnonzero(np.isin(test.attack_names, standard.seen))
     found = judged or decider.judge(test)
     game = config.game_of(test, data.task)
     if data.task == "records":
-        scores, truth = decider.judge(data.validation).scores, data.validation.is_threat
-        threshold = sweep(scores, truth).best_f1_threshold()
+        if standard is None:
+            scores, truth = decider.judge(data.validation).scores, data.validation.is_threat
+            threshold = sweep(scores, truth).best_f1_threshold()
+            calibration = fit_calibration(scores, truth)
+        else:
+            threshold, calibration = standard.f1_threshold, standard.calibration
         figures = record_figures(
             test, found.scores, found.actions, game,
             rewards=config.costs.rewards(), f1_threshold=threshold, seen=seen,
         )  # fmt: skip
-        probability = fit_calibration(scores, truth).of(found.scores)
-        figures |= calibration_figures(probability, test.is_threat)
+        figures |= calibration_figures(calibration.of(found.scores), test.is_threat)
     else:
         figures = session_figures(test, found.scores, found.actions, game, seen=seen)
     if with_intervals:

@@ -14,10 +14,13 @@ from standing_orders.detect.assess.figures import LOWER_IS_BETTER, assess, main_
 from standing_orders.detect.assess.tampering import TamperFigures, assess_tampering
 from standing_orders.detect.config import DetectConfig
 from standing_orders.detect.data.events import DataSet
+from standing_orders.detect.data.load import load_more
 from standing_orders.detect.learn.foresight import foreseen_shares, validation_batch
-from standing_orders.detect.learn.run import KIND, config_of, load_team
+from standing_orders.detect.learn.run import KIND, config_of, load_alone, load_team
 from standing_orders.detect.metrics import Figures, collapse_of
+from standing_orders.detect.standard import Standard
 from standing_orders.detect.team import Decisions, Judged, Team, as_streams, make_book
+from standing_orders.errors import ConfigError
 from standing_orders.runs.loop import latest_of
 from standing_orders.seeding import child_seed
 from standing_orders.voting import LIARS, Committee, Conditions, agree, lie
@@ -132,12 +135,17 @@ class Evaluation:
 
 
 def evaluate_run(
-    path: Path, *, num_agreements: int = 0, with_tampering: bool = False
+    path: Path,
+    *,
+    files: Sequence[Path] = (),
+    num_agreements: int = 0,
+    with_tampering: bool = False,
 ) -> Evaluation:
     """Judge the team of a run folder.
 
     Args:
         path: the run folder.
+        files: labelled events to judge it by instead of its test part; no other file is needed.
         num_agreements: events of the test part that the agents also agree on by messages.
         with_tampering: judge the test part also with each sensor compromised, in every way.
 
@@ -149,7 +157,10 @@ def evaluate_run(
     if num_agreements:
         told = config_of(folder).team
         Committee(told.agents, told.faults, NUM_ACTIONS)  # refused here, not after minutes of work
-    team, data = load_team(path)
+    team, data, standard = _open(path, config_of(folder), files)
+    if standard is not None and with_tampering:
+        raise ConfigError("tamper: what a sensor says of benign events is taken from the training "
+                          "part, which is not there")  # fmt: skip
     config, judged = team.config, team.judge(data.test)
     has_vote, has_heads = config.team.vote == "quorum", config.learn.foresight > 0
     return Evaluation(
@@ -158,7 +169,7 @@ def evaluate_run(
         iterations=config.learn.iterations,
         main_figure=main_figure(data.task),
         faults=config.team.faults,
-        figures=assess(team, data, config, judged=judged, with_intervals=True),
+        figures=assess(team, data, config, judged=judged, standard=standard, with_intervals=True),
         liars=assess_liars(team, judged, data) if has_vote else [],
         rules=assess_rules(judged, data, config),
         foresight=assess_foresight(team, judged, data) if has_heads else {},
@@ -166,6 +177,23 @@ def evaluate_run(
         agreements=agree_by_messages(judged.votes[:num_agreements], config),
         tampering=assess_tampering(team, data, config) if with_tampering else [],
     )
+
+
+def _open(
+    path: Path, config: DetectConfig, files: Sequence[Path]
+) -> tuple[Team, DataSet, Standard | None]:
+    """The team and its events; from the folder alone, if only test files are there, or others."""
+    is_there = all(file.exists() for file in config.data)
+    if not files and (is_there or not config.test_data):
+        return *load_team(path), None
+    team, standard = load_alone(path)
+    paths = tuple(files) or config.test_data
+    test = load_more(config.data_config().model_copy(update={"data": paths}), standard.schema)
+    if config.session_end and standard.schema.task == "sessions":
+        test = test.with_ends()
+    none, name = test.take_sessions([]), paths[0].name
+    task = standard.schema.task
+    return team, DataSet(name, task, train=none, validation=none, test=test, dropped={}), standard
 
 
 def agree_by_messages(votes: NDArray[np.int8], config: DetectConfig) -> list[Figures]:

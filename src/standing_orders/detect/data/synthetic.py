@@ -15,9 +15,11 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from standing_orders.detect.data.columns import parse_columns
+from standing_orders.detect.data.drift import fit_histograms
 from standing_orders.detect.data.encoding import fit_encoder
 from standing_orders.detect.data.events import DataSet, Events
 from standing_orders.detect.data.options import DataConfig
+from standing_orders.detect.data.schema import Schema
 from standing_orders.seeding import child_seed
 
 ACTIVITIES = (
@@ -114,7 +116,7 @@ def make_sessions(
         kinds = [kind for kind in CHAINS if part == "test" or kind != UNSEEN]
         number = max(round(num_sessions * share), 2)
         parts[part] = _make_part(rng, number, min(max(threat_share, 1 / number), 1), kinds, short)
-    events, dropped = _encode(parts, pieces)
+    events, schema, dropped = _encode(parts, pieces)
     return DataSet(
         name="synthetic",
         task="sessions",
@@ -122,16 +124,28 @@ def make_sessions(
         validation=events["validation"],
         test=events["test"],
         dropped=dropped,
+        schema=schema,
         notes=(f"synthetic: {UNSEEN} occurs in the test part only",),
     )
 
 
-def _encode(parts: dict[str, _Part], pieces: int) -> tuple[dict[str, Events], dict[str, str]]:
-    """Events of each part, and columns that are no inputs."""
+def _encode(
+    parts: dict[str, _Part], pieces: int
+) -> tuple[dict[str, Events], Schema, dict[str, str]]:
+    """Events of each part, how they are read, and columns that are no inputs."""
     table = pa.concat_tables([table for table, _, _ in parts.values()])
-    columns = parse_columns(table).columns
-    num_train = parts["train"][0].num_rows
-    encoder, dropped = fit_encoder(columns, np.arange(num_train), DataConfig(pieces=pieces))
+    parsed, train = parse_columns(table), np.arange(parts["train"][0].num_rows)
+    columns = parsed.columns
+    encoder, dropped = fit_encoder(columns, train, DataConfig(pieces=pieces))
+    schema = Schema(
+        name="synthetic",
+        task="sessions",
+        names=tuple(table.column_names),
+        plan=parsed.plan,
+        encoder=encoder,
+        histograms=fit_histograms(columns, train),
+        attack_names=tuple(CHAINS),
+    )
     events, at = {}, 0
     for part, (rows, attacks, starts) in parts.items():
         features = encoder.encode(columns, np.arange(at, at + rows.num_rows))
@@ -145,7 +159,7 @@ def _encode(parts: dict[str, _Part], pieces: int) -> tuple[dict[str, Events], di
             attack_names=tuple(CHAINS),
             starts=starts,
         )
-    return events, dropped
+    return events, schema, dropped
 
 
 def _make_part(

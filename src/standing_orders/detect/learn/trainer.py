@@ -9,13 +9,11 @@ import torch
 from numpy.typing import NDArray
 
 from standing_orders.detect.actions import ALLOW
-from standing_orders.detect.calibration import Calibration
 from standing_orders.detect.config import DetectConfig, LearnConfig, check_together
 from standing_orders.detect.costs import play
 from standing_orders.detect.data.events import DataSet
 from standing_orders.detect.learn.batch import Rollout, build_batch, collect, total_loss
 from standing_orders.detect.learn.boosting import fit_trees
-from standing_orders.detect.learn.calibrate import fit_calibration
 from standing_orders.detect.learn.foresight import (
     foreseen_shares,
     learn_margins,
@@ -24,8 +22,9 @@ from standing_orders.detect.learn.foresight import (
 )
 from standing_orders.detect.metrics import action_shares, count_decisions, sweep
 from standing_orders.detect.network import TeamNetwork
+from standing_orders.detect.standard import fit_standard
 from standing_orders.detect.tamper import with_tampered_copies
-from standing_orders.detect.team import Judged, Team, as_streams, make_book, make_network, prepare
+from standing_orders.detect.team import Team, as_streams, make_book, make_network, prepare
 from standing_orders.detect.views import sensors_of
 from standing_orders.errors import NumericsError
 from standing_orders.learn import learner, ppo
@@ -92,6 +91,7 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
             checkpoint_every=config.checkpoint_every,
         )  # fmt: skip
         self.team = Team(network, config, data.task)
+        self._data = data
         self._best = network_arrays(network)
         if self._keeps_best:  # the first decisions of the trees may be the best ones
             self.progress.best = self.validation_score()
@@ -182,16 +182,10 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         if progress.stopped:
             restore_network(self.network, self._best)
 
-    def calibration(self) -> Calibration:
-        """From the team's score to the probability that an attack has begun, by validation."""
-        return fit_calibration(self._judge_validation().scores, self._validation.has_begun)
-
-    def _judge_validation(self) -> Judged:
-        return self.team.judge_rows(self._validation_features, self._validation.sessions)
-
     def validation_score(self) -> float:
         """Mean reward of the vote on the validation part; of records PR-AUC is added to it."""
-        game, judged = self._validation, self._judge_validation()
+        game = self._validation
+        judged = self.team.judge_rows(self._validation_features, game.sessions)
         reward = float(play(game, judged.actions).rewards.sum() / game.sessions.num_sessions)
         if self.team.task == "sessions":
             return reward
@@ -289,8 +283,13 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         return super().to_arrays() | (best if self._keeps_best else {})
 
     def to_json(self) -> dict[str, Any]:
-        """Counters and prices for a checkpoint."""
-        return {"progress": super().to_json(), "prices": self.book.to_json()}
+        """Counters, prices and what the team needs in service, for a checkpoint."""
+        standard = fit_standard(self.team, self._data)
+        return {
+            "progress": super().to_json(),
+            "prices": self.book.to_json(),
+            "standard": standard and standard.to_json(),
+        }
 
     def restore(self, arrays: Arrays, data: dict[str, Any]) -> None:
         """Go on from a checkpoint."""
