@@ -92,11 +92,11 @@ class LearnConfig(PpoBase):
         "without a better team there, and keep the best. 0, or a rule with a price: never.",
     )
     tamper: float = Field(
-        1.0,
+        0.4,
         ge=0,
         le=1,
         description="Train with compromised sensors: this share of the attacks once more, with the "
-        "values of one sensor, drawn, replaced or shifted; benign events a tenth as often. A team "
+        "values of one sensor, drawn, replaced or shifted; benign events far less often. A team "
         "then takes a sensor that contradicts the others as a sign. 0: never.",
     )
     steps: int = Field(
