@@ -17,6 +17,7 @@ from standing_orders.detect.data.events import Events, Sessions, Task
 from standing_orders.detect.engine import Batch, Outcome, Votes, agents_of, count_votes
 from standing_orders.detect.network import TeamNetwork
 from standing_orders.detect.rules import RuleBook, RuleConfig, Shield, Streams, default_rules
+from standing_orders.detect.rules.lookup import fits_a_table, shield_by_tables
 from standing_orders.detect.views import split_views, with_end_mark, with_summary
 from standing_orders.errors import ConfigError, NumericsError
 from standing_orders.seeding import child_seed
@@ -227,6 +228,8 @@ def apply_shield(
     Returns:
         The decisions, and what the shield did; events after the end of a session are left out.
     """
+    if all(map(fits_a_table, book.rules_of("shield"))):
+        return shield_by_tables(book, proposed, sessions, task)
     actions = proposed.copy()
     every = np.ones(actions.shape[1], dtype=np.bool_)
     shield = Shield(book, num_streams=len(every))

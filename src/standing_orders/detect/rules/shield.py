@@ -26,7 +26,7 @@ Named = Mapping[tuple[Scope, int], Signals]  # by scope and window
 
 _ACTIONS = np.arange(NUM_ACTIONS)
 # From each proposed action, how far every other one is; of two as far, the milder one is nearer.
-_DISTANCE = 2 * np.abs(_ACTIONS[:, None] - _ACTIONS) + (_ACTIONS > _ACTIONS[:, None])
+DISTANCE = 2 * np.abs(_ACTIONS[:, None] - _ACTIONS) + (_ACTIONS > _ACTIONS[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +215,7 @@ class Shield:
             broken = self._broken(sample, _ACTIONS, with_aged=True)
             cost = broken.sum(axis=0)  # (NUM_ACTIONS, num_streams)
             fewest = cost.min(axis=0)
-            distance = _DISTANCE[sample.actions].T
+            distance = DISTANCE[sample.actions].T
             chosen = np.where(cost == fewest, distance, distance.max() + 1).argmin(axis=0)
             taken = replace(sample, actions=np.where(valid, chosen, 0))
         self.note(taken.actions, suspicion=doubt, is_valid=valid)

@@ -170,6 +170,16 @@ def _like(mask: NDArray[np.bool_], values: Values) -> Values:
     return values.new_tensor(mask) if hasattr(values, "new_tensor") else mask.astype(np.float64)
 
 
+def observable_signals(
+    actions: NDArray[np.integer[Any]],  # (n,)
+    changed: Floats,  # (n,)
+    sums: Floats,  # (2, n): blocks and changes in the window
+    window: int,
+) -> Signals:
+    """Signals of single events by what their window holds, without the suspicion."""
+    return _observable(shares_of(actions), None, changed, sums, window)
+
+
 class SignalTracker:
     """The observable signals while the streams grow; each event costs the same.
 
