@@ -37,20 +37,23 @@ def layout_of(config: TrainConfig) -> InputLayout:
     return InputLayout(
         has_order=has_order,
         has_belief=config.ppo.belief,
+        has_full_belief=config.ppo.full_belief,
         has_memory=config.ppo.memory,
         has_clock=config.ppo.clock,
+        is_useful=config.ppo.useful_actions,
+        has_host_weights=config.ppo.host_weights,
         certainty=None if config.certainty == "none" or not has_order else config.certainty,
         reds=RED_AGENTS if config.red == "mixed" or config.attackers == "all" else (config.red,),
     )
 
 
-def make_network(config: TrainConfig) -> ActorCritic:
-    """The untrained network of a config."""
+def make_network(config: TrainConfig, start: int = 0) -> ActorCritic:
+    """The untrained network of a config, or that of a later start."""
     return ActorCritic(
         layout_of(config),
         hidden=config.ppo.hidden,
         activation=config.ppo.activation,
-        seed=child_seed(config.seed, "network"),
+        seed=child_seed(config.seed, "network", *([start] if start else [])),
     )
 
 

@@ -90,9 +90,10 @@ class Learner(Generic[Network, Counters]):
         Raises:
             CheckpointError: it is not one of such a trainer.
         """
-        wanted = {one.name for one in fields(self.progress)}
-        if set(data) != wanted:
-            raise CheckpointError(f"counters {sorted(data)}: must be {sorted(wanted)}")
+        known = {one.name for one in fields(self.progress)}
+        needed = {one.name for one in fields(Progress)}  # later ones an older run may lack
+        if not needed <= set(data) <= known:
+            raise CheckpointError(f"counters {sorted(data)}: must be {sorted(known)}")
         restore_network(self.network, arrays)
         restore_optimiser(self.optimiser, arrays)
         self.progress = type(self.progress)(**data)
