@@ -33,7 +33,8 @@ MEANS: dict[str, dict[str, Any]] = {
     "the belief": {"belief": False, "full_belief": False},
     "the full belief": {"full_belief": False},
     "useful actions alone": {"useful_actions": False},
-    "weights shared by hosts": {"host_weights": False},
+    "the lean": {"lean": 0.0},
+    "weights shared by hosts": {"lean": None},
     "falling entropy": {"entropy": 0.002, "final_entropy": None},
     "a nearer horizon": {"gamma": 0.99, "gae_lambda": 0.95},
 }

@@ -207,10 +207,14 @@ class PpoConfig(PpoBase):
     useful_actions: bool = Field(
         False, description="Choose only among the 67 actions that can have an effect."
     )
-    host_weights: bool = Field(
-        False,
+    lean: float | None = Field(
+        None,
+        ge=0,
+        le=10,
         description="Weights that all hosts share, from what is known of a host to what is done "
-        "there: what is learned about one host holds for all.",
+        "there. An untrained defender leans so much, in logits, towards Remove where it believes "
+        "in a user-level session of red and towards Restore where in a privileged one; without a "
+        "number there are no such weights.",
     )
     clock: bool = Field(False, description="Input: the step. It makes hardly any two rows equal.")
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from standing_orders.cage2.actions import REMOVE, encode
+from standing_orders.cage2.actions import REMOVE, describe, encode
 from standing_orders.cage2.defenders import useful_actions
 from standing_orders.cage2.scenario import HOSTS
 from standing_orders.learn.inputs import InputLayout
@@ -101,13 +101,25 @@ HOSTED = InputLayout(
 )
 
 
-def test_host_weights_change_nothing_before_they_are_learned() -> None:
+def test_host_weights_without_a_lean_change_nothing_before_they_are_learned() -> None:
     inputs = np.random.default_rng(0).integers(0, 2, (3, HOSTED.size)).astype(np.int8)
     logits = []
     for layout in (HOSTED, replace(HOSTED, has_host_weights=False)):
         network = ActorCritic(layout, hidden=(8,), activation="tanh", seed=0)
         logits.append(network.logits(network.prepare(inputs)))
     assert torch.equal(*logits)
+
+
+def test_an_untrained_defender_leans_the_same_way_at_every_host() -> None:
+    network = ActorCritic(HOSTED, hidden=(8,), activation="tanh", seed=0, lean=5.0)
+    inputs = np.zeros((3, HOSTED.size), dtype=np.int8)
+    inputs[1:, HOSTED.blocks["belief"]] = 8
+    inputs[2, HOSTED.blocks["privileged"]] = 8
+    with torch.no_grad():
+        clean, user, privileged = network.logits(network.prepare(inputs)).round().tolist()
+    removes = [5.0 if "Remove" in describe(action) else 0.0 for action in range(145)]
+    restores = [5.0 if "Restore" in describe(action) else 0.0 for action in range(145)]
+    assert (clean, user, privileged) == ([0.0] * 145, removes, restores)
 
 
 @pytest.mark.parametrize("host", range(13))

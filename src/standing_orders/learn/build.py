@@ -41,7 +41,7 @@ def layout_of(config: TrainConfig) -> InputLayout:
         has_memory=config.ppo.memory,
         has_clock=config.ppo.clock,
         is_useful=config.ppo.useful_actions,
-        has_host_weights=config.ppo.host_weights,
+        has_host_weights=config.ppo.lean is not None,
         certainty=None if config.certainty == "none" or not has_order else config.certainty,
         reds=RED_AGENTS if config.red == "mixed" or config.attackers == "all" else (config.red,),
     )
@@ -53,6 +53,7 @@ def make_network(config: TrainConfig, start: int = 0) -> ActorCritic:
         layout_of(config),
         hidden=config.ppo.hidden,
         activation=config.ppo.activation,
+        lean=config.ppo.lean or 0.0,
         seed=child_seed(config.seed, "network", *([start] if start else [])),
     )
 

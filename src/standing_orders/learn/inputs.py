@@ -79,15 +79,16 @@ class InputLayout:
         return blocks
 
     @property
-    def host_inputs(self) -> NDArray[np.int64]:  # (13, features)
-        """Which inputs say something of each host: the same number for every host."""
-        blocks, hosts = self.blocks, np.arange(NUM_HOSTS)
-        bits = OBSERVATION_SIZE // NUM_HOSTS
-        places = [bits * hosts + bit for bit in range(bits)]
-        for name, size in (("belief", 1), ("privileged", 1), ("memory", MEMORY_SIZE // NUM_HOSTS)):
-            if name in blocks:
-                places += [blocks[name].start + NUM_HOSTS * i + hosts for i in range(size)]
-        return np.stack(places, axis=1)
+    def host_inputs(self) -> dict[str, NDArray[np.int64]]:  # each (13, features)
+        """Which inputs of each block say something of each host."""
+        hosts, found = np.arange(NUM_HOSTS)[:, None], {}
+        for name, block in self.blocks.items():
+            size = (block.stop - block.start) // NUM_HOSTS
+            if name == "observation":
+                found[name] = block.start + size * hosts + np.arange(size)
+            elif name in ("belief", "privileged", "memory"):
+                found[name] = block.start + hosts + NUM_HOSTS * np.arange(size)
+        return found
 
     @property
     def size(self) -> int:

@@ -40,25 +40,37 @@ def _layers(
     return layers
 
 
+def _leaning(sizes: dict[str, int], lean: float) -> Tensor:  # (11, features)
+    """Weights from what is known of a host, features by block, to the kinds of action there."""
+    weights = {name: torch.zeros(len(KINDS) - _FREE_ACTIONS, size) for name, size in sizes.items()}
+    if "belief" in weights:
+        weights["belief"][REMOVE - _FREE_ACTIONS] = lean
+    if "privileged" in weights:
+        weights["privileged"][REMOVE - _FREE_ACTIONS] = -lean
+        weights["privileged"][RESTORE - _FREE_ACTIONS] = lean
+    return torch.cat(list(weights.values()), dim=1)
+
+
 class Actor(nn.Sequential):
     """From scaled inputs to 145 logits; with `host_weights`, what hosts share is added.
 
-    A host's actions then also depend on what is known of that host by weights that are the same
-    for all hosts, zero at first.
+    A host's actions then also depend on what is known of that host, by weights that are the same
+    for all hosts.
 
     Args:
         layers: of the perceptron.
         layout: the inputs.
+        lean: what these weights are at first; see `PpoConfig`.
     """
 
-    def __init__(self, layers: list[nn.Module], layout: InputLayout) -> None:
+    def __init__(self, layers: list[nn.Module], layout: InputLayout, lean: float) -> None:
         super().__init__(*layers)
         self._places: Tensor | None = None
         if layout.has_host_weights:
-            places = layout.host_inputs  # (13, features)
-            self._places = torch.from_numpy(places.ravel())
+            places = layout.host_inputs
+            self._places = torch.from_numpy(np.concatenate(list(places.values()), axis=1).ravel())
             self.host_weights = nn.Parameter(
-                torch.zeros(len(KINDS) - _FREE_ACTIONS, places.shape[1])
+                _leaning({n: p.shape[1] for n, p in places.items()}, lean)
             )
 
     def forward(self, prepared: Tensor) -> Tensor:  # (rows, size) -> (rows, 145)
@@ -87,10 +99,17 @@ class ActorCritic(nn.Module):
         hidden: sizes of the hidden layers, the same for both networks.
         activation: "tanh" or "relu".
         seed: of the initial weights.
+        lean: of the weights that hosts share, where the layout has them.
     """
 
     def __init__(
-        self, layout: InputLayout, *, hidden: tuple[int, ...], activation: str, seed: int
+        self,
+        layout: InputLayout,
+        *,
+        hidden: tuple[int, ...],
+        activation: str,
+        seed: int,
+        lean: float = 0.0,
     ) -> None:
         super().__init__()
         self.layout = layout
@@ -98,7 +117,8 @@ class ActorCritic(nn.Module):
         self.activation = activation
         generator = torch.Generator().manual_seed(seed)
         sizes = [layout.size, *hidden]
-        self.actor = Actor(_layers([*sizes, NUM_ACTIONS], activation, 0.01, generator), layout)
+        layers = _layers([*sizes, NUM_ACTIONS], activation, 0.01, generator)
+        self.actor = Actor(layers, layout, lean)
         self.critic = nn.Sequential(*_layers([*sizes, 1], activation, 1.0, generator))
         self._useless = torch.full((NUM_ACTIONS,), _FORBIDDEN if layout.is_useful else 0.0)
         self._useless[useful_actions()] = 0.0
