@@ -12,7 +12,7 @@ from standing_orders.cage2.scenario import RED_AGENTS
 from standing_orders.collect.local import BatchCollector
 from standing_orders.collect.plan import deal_reds
 from standing_orders.config import TrainConfig
-from standing_orders.errors import ConfigError, NumericsError
+from standing_orders.errors import CheckpointError, ConfigError, NumericsError
 from standing_orders.learn import build
 from standing_orders.learn import trainer as trainer_module
 from standing_orders.learn.build import game_of, layout_of
@@ -400,3 +400,17 @@ def test_one_start_validates_nothing() -> None:
     trainer = Trainer(config(order="none"))
     assert all(record["validation"] is None for record in train(trainer))
     assert trainer.progress.validation_episodes == 0
+
+
+def test_a_checkpoint_of_before_there_were_starts_is_gone_on_with() -> None:
+    first = Trainer(config(order="none"))
+    train(first, 1)
+    data = first.to_json()
+    for name in ("start", "best_return", "validation_episodes"):
+        del data[name]
+    second = Trainer(config(order="none"))
+    second.restore(first.to_arrays(), data)
+    assert second.progress == first.progress
+    del data["episodes"]
+    with pytest.raises(CheckpointError, match="episodes"):
+        second.restore(first.to_arrays(), data)

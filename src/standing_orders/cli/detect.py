@@ -6,7 +6,15 @@ from typing import Any
 import tyro
 from pydantic import Field
 
-from standing_orders.cli.command import Reporting, Resumable, Shown, WithPreset, resumable, tell
+from standing_orders.cli.command import (
+    Reporting,
+    Resumable,
+    Shown,
+    WithPreset,
+    resumable,
+    say,
+    tell,
+)
 from standing_orders.detect.config import DetectConfig, check_together
 from standing_orders.errors import DataError
 from standing_orders.runs.folder import RunFolder, check_unused
@@ -54,6 +62,7 @@ class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
         else:
             check_unused(folder)
             check_inputs(self.part(DetectConfig))
+        from standing_orders.api.teams import measure_team
         from standing_orders.api.training import resume, train
         from standing_orders.cli.detect_view import watch_team
         from standing_orders.detect.assess.report import rules_not_kept
@@ -67,7 +76,7 @@ class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
             data = self._look(config)
             with resumable("detect train", folder), watch_team(folder) as on_update:
                 run = train(config, folder, data=data, on_update=on_update, report=tell)
-        self.report(run)
+        self.report(measure_team(run))
         for line in rules_not_kept(run.records):
             tell(line)
         return 0
@@ -84,12 +93,12 @@ class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
         from standing_orders.detect.data.load import load
         from standing_orders.detect.team import make_book
 
-        say = tell if self.json_output else print
+        show = tell if self.json_output else say
         data = load(config.data_config())
-        say("\n".join(describe_data(data)))
+        show("\n".join(describe_data(data)))
         make_book(config.rules, data.task)  # wrong rules are refused before the long work
         found = probe(data, config.seed)
-        say(found.explain())
+        show(found.explain())
         if not (found.is_learnable or self.force):
             raise DataError("nothing to train on: see above; --force goes on nevertheless")
         part = data.train
@@ -99,7 +108,7 @@ class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
         else:
             rows = describe_sessions(part.is_threat, part.sessions, config.session_costs)
             lines = describe_earnings(rows, "session")
-        say("\n".join(lines))
+        show("\n".join(lines))
         return data
 
 

@@ -34,9 +34,10 @@ class Progress(learner.Progress):
 
     episodes: int = 0  # training episodes played
     gate_episodes: int = 0  # played for the gate, counted apart
-    validation_episodes: int = 0  # played to choose between starts, counted apart
-    start: int = 0  # which of the config's starts is under way
-    best_return: float | None = None  # of the starts that were validated
+    # Played to choose between starts, counted apart; the start under way; the best one's return.
+    validation_episodes: int = field(default=0, metadata=learner.LATER)
+    start: int = field(default=0, metadata=learner.LATER)
+    best_return: float | None = field(default=None, metadata=learner.LATER)
     compliance: float | None = None  # of the last update
     history: list[float] = field(default_factory=list)  # of `compliance`
     limit: int | None = None  # of `episodes` and `gate_episodes` together; see `Trainer.go_on`
@@ -242,7 +243,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
                 "alignment": alignment,
                 "total": environment + alignment,
             },
-            "compliance": rollout.counts.to_json(),
+            "compliance": rollout.counts.to_json() | {"strict_spread": rollout.spread},
             "loss": asdict(stats),
             "settings": asdict(now),
             "gate": None if measured is None else measured.to_json(),

@@ -14,7 +14,7 @@ from standing_orders.errors import CheckpointError
 from standing_orders.learn.ppo import use_one_thread
 from standing_orders.learn.snapshot import restore_network
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.loop import Mirrors, OnUpdate, Report, RunKind, latest_of
+from standing_orders.runs.loop import Mirrors, OnUpdate, Report, RunKind, latest_of, of_checkpoint
 
 KIND = "detect"
 CSV_COLUMNS = {
@@ -171,5 +171,6 @@ def load_team(path: Path) -> tuple[Team, DataSet]:
     config, data = config_of(folder), data_of(folder)
     book = make_book(config.rules, data.task)
     network = make_network(config, prepare(data.train, config), book)
-    restore_network(network, checkpoint.tensors)
+    with of_checkpoint(checkpoint):
+        restore_network(network, checkpoint.tensors)
     return Team(network, config, data.task, book), data
