@@ -1,12 +1,10 @@
 """Every figure about learning. Runs go to --folder and are resumed or re-used.
 
-python benchmarks/learner.py unconstrained
 python benchmarks/learner.py any-order
 python benchmarks/learner.py by-construction
 python benchmarks/learner.py cost
 python benchmarks/learner.py one-order
 python benchmarks/learner.py published
-python benchmarks/learner.py leaderboard
 """
 
 from collections import Counter
@@ -59,15 +57,7 @@ class Task:
     """What to measure, and where the runs are."""
 
     what: tyro.conf.Positional[
-        Literal[
-            "unconstrained",
-            "any-order",
-            "by-construction",
-            "cost",
-            "one-order",
-            "published",
-            "leaderboard",
-        ]
+        Literal["any-order", "by-construction", "cost", "one-order", "published"]
     ]
     folder: Path = Path("runs/benchmark")
     reds: tuple[Literal["b_line", "meander"], ...] = ("b_line", "meander")
@@ -116,51 +106,6 @@ def table(task: Task, rests_on: str, name: str = "") -> AbstractContextManager[C
 def figures_of(name: str, score: Score) -> dict[str, str]:
     """Mean and standard error as cells."""
     return {name: f"{score.mean:.2f}", f"{name}_error": f"{score.std_error:.2f}"}
-
-
-def unconstrained(task: Task) -> None:
-    """Return of 100 steps without an order, 2,000 fresh episodes each."""
-    rests_on = (
-        f"n = 2000 fresh episodes, rules head, 100 steps, {task.seeds_named}; standard errors"
-    )
-    with table(task, rests_on) as add:
-        for red, seed in product(task.reds, task.seeds):
-            config = task.preset("unconstrained", red=red, seed=seed)
-            run = finished_run(task.folder / f"none-{red}-{seed}", config)
-            network, _ = load_network(run)
-            cells: dict[str, str] = {}
-            for name in ACTIONS:
-                policy = LearnedDefender(network, name=run.name, is_greedy=name == "greedy")
-                card = evaluate(
-                    policy, GameConfig(), reds=(red,), num_episodes=task.count(2_000),
-                    seed=EVALUATION_SEED,
-                )  # fmt: skip
-                cells |= figures_of(name, card.score(red, 100))
-            add(red=red, seed=seed, **cells)
-
-
-def leaderboard(task: Task) -> None:
-    """One network against all red agents on the leaderboard's rules: the total score card."""
-    rests_on = (
-        "n = 1000 fresh episodes for each red agent, rules leaderboard-2022, "
-        f"{task.seeds_named}; standard errors"
-    )
-    with table(task, rests_on) as add:
-        for seed in task.seeds:
-            config = task.preset("leaderboard", seed=seed)
-            network, _ = load_network(finished_run(task.folder / f"leaderboard-{seed}", config))
-            for name in ACTIONS:
-                policy = LearnedDefender(network, name=name, is_greedy=name == "greedy")
-                card = evaluate(
-                    policy, GameConfig(rules="leaderboard-2022"), reds=RED_AGENTS,
-                    num_episodes=task.count(1_000), seed=EVALUATION_SEED,
-                )  # fmt: skip
-                for red in (*RED_AGENTS, "total"):
-                    cells: dict[str, str] = {}
-                    for horizon in (30, 50, 100):
-                        cells |= figures_of(f"steps_{horizon}", card.score(red, horizon))
-                    cells |= figures_of("all", card.score(red, None))
-                    add(seed=seed, actions=name, red=red, **cells)
 
 
 GAMES: dict[str, dict[str, Any]] = {
@@ -367,13 +312,11 @@ def _fired(run: Path) -> set[str]:
 
 
 COMMANDS: dict[str, Callable[[Task], None]] = {
-    "unconstrained": unconstrained,
     "any-order": any_order,
     "by-construction": by_construction,
     "cost": cost,
     "one-order": one_order,
     "published": published,
-    "leaderboard": leaderboard,
 }
 
 
