@@ -14,9 +14,10 @@ from standing_orders.cli.command import (
     Shown,
     WithPreset,
     resumable,
+    say,
     tell,
 )
-from standing_orders.detect.config import DetectConfig, check_together
+from standing_orders.detect.config import DetectConfig, check_together, sensors_from
 from standing_orders.errors import DataError
 from standing_orders.runs.folder import RunFolder, check_unused
 
@@ -34,7 +35,26 @@ def check_inputs(config: DetectConfig) -> None:
             raise DataError(f"{path}: no such file or folder")
 
 
-class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
+class TeamSettings(WithPreset, DetectConfig):
+    """Settings of a team, from flags, a preset or files."""
+
+    views: Path | None = Field(
+        None,
+        description="TOML file that says which columns come from which sensor, a line each: "
+        'host = ["cpu", "process"]. Without it columns are dealt out.',
+    )
+
+    def settings(self) -> DetectConfig:
+        """What the flags say of a team.
+
+        Raises:
+            ConfigError: `views` is no such file.
+        """
+        config = self.part(DetectConfig)
+        return config.with_part("team", sensors=sensors_from(self.views)) if self.views else config
+
+
+class TrainTeam(Resumable, TeamSettings, Reporting):
     """Train a team that judges events, into a run folder that can be resumed.
 
     Before that it says what was read, whether the label can be learned from it at all, and what
@@ -62,7 +82,8 @@ class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
             RunFolder.open(folder, kind=self.KIND)
         else:
             check_unused(folder)
-            check_inputs(self.part(DetectConfig))
+            check_inputs(self.settings())
+        from standing_orders.api.teams import measure_team
         from standing_orders.api.training import resume, train
         from standing_orders.cli.detect_view import watch_team
         from standing_orders.detect.assess.report import collapses, rules_not_kept
@@ -72,11 +93,11 @@ class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
             with resumable("detect train", folder), watch_team(folder) as on_update:
                 run = resume(folder, budget=more, on_update=on_update, report=tell)
         else:
-            config = self.part(DetectConfig)
+            config = self.settings()
             data = self._look(config)
             with resumable("detect train", folder), watch_team(folder) as on_update:
                 run = train(config, folder, data=data, on_update=on_update, report=tell)
-        self.report(run)
+        self.report(measure_team(run))
         for line in (*collapses(run.records), *rules_not_kept(run.records)):
             tell(line)
         return 0
@@ -93,12 +114,12 @@ class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
         from standing_orders.detect.data.load import load
         from standing_orders.detect.team import make_book
 
-        say = tell if self.json_output else print
+        show = tell if self.json_output else say
         data = load(config.data_config())
-        say("\n".join(describe_data(data)))
+        show("\n".join(describe_data(data)))
         make_book(config.rules, data.task)  # wrong rules are refused before the long work
         found = probe(data, config.seed)
-        say(found.explain())
+        show(found.explain())
         if not (found.is_learnable or self.force):
             raise DataError("nothing to train on: see above; --force goes on nevertheless")
         part = data.train
@@ -108,7 +129,7 @@ class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
         else:
             rows = describe_sessions(part.is_threat, part.sessions, config.session_costs)
             lines = describe_earnings(rows, "session")
-        say("\n".join(lines))
+        show("\n".join(lines))
         return data
 
 
@@ -137,7 +158,11 @@ class EvaluateTeam(Reporting):
         ge=0,
         strict=True,
         description="Events on which the agents also agree by messages, without a trusted counter "
-        "(PBFT-style; needs 3 f + 1 agents).",
+        "(PBFT-style; needs 3 f + 1 agents), in three networks, with every kind of liar; the "
+        "outcome is scored.",
+    )
+    batch: int = Field(
+        1, ge=1, strict=True, description="Events of --messages that are agreed on together."
     )
     tamper: bool = Field(
         False,
@@ -151,11 +176,14 @@ class EvaluateTeam(Reporting):
         RunFolder.open(self.run_folder, kind="detect")
         from standing_orders.api.teams import evaluate_team
 
-        self.report(
-            evaluate_team(
-                self.run_folder, data=self.data, messages=self.messages, tamper=self.tamper
-            )
+        found = evaluate_team(
+            self.run_folder,
+            data=self.data,
+            messages=self.messages,
+            batch=self.batch,
+            tamper=self.tamper,
         )
+        self.report(found)
         return 0
 
 
@@ -171,8 +199,9 @@ class ScoreTeam(Command):
         "detect score runs/team --data new.csv --out verdicts.jsonl",
         "detect score runs/team --data eve.json --follow --out verdicts.jsonl",
         "detect score runs/team --data - < conn.log",
+        "detect score runs/team --data new.csv --engine ray",
     )
-    BASIC = ("run_folder", "data", "out", "follow", "state", "why", "json_output")
+    BASIC = ("run_folder", "data", "out", "follow", "state", "why", "engine", "json_output")
 
     run_folder: tyro.conf.Positional[Path] = Field(description="Run folder of `detect train`.")
     data: Path = Field(
@@ -204,6 +233,16 @@ class ScoreTeam(Command):
         "where a number was): what the vote says of the rest, or at least an alert.",
     )
     rules: bool = Field(True, description="Tell the margins of the rules.")
+    engine: Literal["local", "ray"] = Field(
+        "local",
+        description="Where the agents vote: in this process, or each in a process of its own on a "
+        "Ray cluster, where they agree by signed messages (PBFT; needs 3 f + 1 agents).",
+    )
+    address: str | None = Field(
+        None,
+        description="Existing Ray cluster, such as 127.0.0.1:6379; without it --engine ray starts "
+        "one on this machine and stops it.",
+    )
     json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
         False, description="The summary as JSON."
     )
@@ -213,6 +252,7 @@ class ScoreTeam(Command):
         RunFolder.open(self.run_folder, kind="detect")
         if str(self.data) != "-" and not self.data.exists():
             raise DataError(f"{self.data}: no such file")
+        from standing_orders.detect.remote import open_engine
         from standing_orders.detect.service.judge import Options, open_team
         from standing_orders.detect.service.stream import Task, score
 
@@ -225,7 +265,11 @@ class ScoreTeam(Command):
             rules=self.rules,
         )  # fmt: skip
         task = Task(self.data, self.out, state, self.follow, self.batch, options)
-        summary = score(open_team(self.run_folder), task, report=tell)
+        judge = open_team(self.run_folder)
+        with open_engine(
+            self.engine, judge.agents(), judge.config.team, address=self.address, report=tell
+        ) as engine:
+            summary = score(judge, task, engine=engine, report=tell)
         self._report(summary)
         return 0
 
@@ -243,7 +287,7 @@ class ScoreTeam(Command):
             tell(f"warning: {warning}")
 
 
-class CompareTeam(WithPreset, Reporting, DetectConfig):
+class CompareTeam(TeamSettings, Reporting):
     """The team beside baselines and its own parts, over several splits and seeds.
 
     Allow-all, block-all, classifiers at the optimal threshold, a sequential test, one agent with
@@ -269,7 +313,7 @@ class CompareTeam(WithPreset, Reporting, DetectConfig):
 
     def run(self) -> int:
         """Run the command."""
-        config = self.part(DetectConfig)
+        config = self.settings()
         check_inputs(config)
         from standing_orders.cli.detect_view import watch_steps
         from standing_orders.detect.compare import hold_contest

@@ -199,9 +199,15 @@ class LocalEngine:
 
 def count_ballots(log_probs: Tensor, config: TeamConfig) -> Ballots:  # (agents, events, 4)
     """The vote of agents that say what they think."""
-    probs = np.exp(log_probs.numpy().astype(np.float64))
-    votes = probs.argmax(axis=-1).T.astype(np.int8)
+    probs, likeliest = opinion_of(log_probs)
+    votes = likeliest.T
     return Ballots(probs, votes, count_votes(votes, probs, config))
+
+
+def opinion_of(log_probs: Tensor) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+    """Probabilities of the actions, the last axis, and the likeliest of them: the ballot."""
+    probs = np.exp(log_probs.numpy().astype(np.float64))
+    return probs, probs.argmax(axis=-1).astype(np.int8)
 
 
 def count_votes(votes: Votes, probs: NDArray[np.float64], config: TeamConfig) -> Outcome:
