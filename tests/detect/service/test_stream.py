@@ -1,13 +1,9 @@
 """A stream is judged as it comes: any format, any damage, killed and gone on."""
 
 import gzip
+import importlib
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -202,35 +198,17 @@ def test_the_state_of_another_file_or_team_is_refused(
         run(open_team(sessions / "run"), data, state=tmp_path / "state")
 
 
-def kill_and_go_on(run_folder: Path, data: Path, out: Path, kills: int, seed: int) -> int:
-    """Stream a file through `detect score`, killing it; how often it was killed."""
-    rng, done = random.Random(seed), 0
-    command = [sys.executable, "-m", "standing_orders", "detect", "score", str(run_folder),
-               "--data", "-", "--out", str(out), "--why", "0", "--batch", "50"]  # fmt: skip
-    while True:
-        with data.open("rb") as file:
-            process = subprocess.Popen(
-                command, stdin=file, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
-        if done >= kills:
-            assert process.wait() == 0
-            return done
-        size = out.stat().st_size if out.exists() else 0
-        while process.poll() is None and (not out.exists() or out.stat().st_size <= size):
-            time.sleep(0.02)  # until it has written something new
-        time.sleep(rng.random() * 0.3)
-        if process.poll() is not None:
-            return done
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        done += 1
-
-
 @pytest.mark.slow
-def test_killed_streams_lose_no_event(sessions: Path, tmp_path: Path) -> None:
-    judge = open_team(sessions / "run")
-    data = as_json(tmp_path / "events.json", make_rows(6_000, 14, sessions=300))
-    expected, _ = run(judge, data, state=tmp_path / "s")
-    out = tmp_path / "killed.jsonl"
-    assert kill_and_go_on(sessions / "run", data, out, 4, seed=0) > 0
+def test_killed_streams_lose_no_event(
+    sessions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "benchmarks"))
+    streams = importlib.import_module("streams")
+    text = "".join(json.dumps(row) + "\n" for row in make_rows(600, 14, sessions=60))
+    data = tmp_path / "events.json"
+    data.write_text(text)
+    judge, options = open_team(sessions / "run"), Options(why=0, max_sessions=200)
+    expected, _ = run(judge, data, options=options, state=tmp_path / "s")
+    out, kills = streams.kill_and_go_on(sessions / "run", text, tmp_path, kills=4, seed=0)
+    assert kills == 4
     assert [json.loads(line) for line in out.read_text().splitlines()] == expected
