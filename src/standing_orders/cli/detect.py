@@ -14,9 +14,10 @@ from standing_orders.cli.command import (
     Shown,
     WithPreset,
     resumable,
+    say,
     tell,
 )
-from standing_orders.detect.config import DetectConfig, check_together
+from standing_orders.detect.config import DetectConfig, check_together, sensors_from
 from standing_orders.errors import DataError
 from standing_orders.runs.folder import RunFolder, check_unused
 
@@ -34,7 +35,26 @@ def check_inputs(config: DetectConfig) -> None:
             raise DataError(f"{path}: no such file or folder")
 
 
-class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
+class TeamSettings(WithPreset, DetectConfig):
+    """Settings of a team, from flags, a preset or files."""
+
+    views: Path | None = Field(
+        None,
+        description="TOML file that says which columns come from which sensor, a line each: "
+        'host = ["cpu", "process"]. Without it columns are dealt out.',
+    )
+
+    def settings(self) -> DetectConfig:
+        """What the flags say of a team.
+
+        Raises:
+            ConfigError: `views` is no such file.
+        """
+        config = self.part(DetectConfig)
+        return config.with_part("team", sensors=sensors_from(self.views)) if self.views else config
+
+
+class TrainTeam(Resumable, TeamSettings, Reporting):
     """Train a team that judges events, into a run folder that can be resumed.
 
     Before that it says what was read, whether the label can be learned from it at all, and what
@@ -62,7 +82,7 @@ class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
             RunFolder.open(folder, kind=self.KIND)
         else:
             check_unused(folder)
-            check_inputs(self.part(DetectConfig))
+            check_inputs(self.settings())
         from standing_orders.api.teams import measure_team
         from standing_orders.api.training import resume, train
         from standing_orders.cli.detect_view import watch_team
@@ -73,7 +93,7 @@ class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
             with resumable("detect train", folder), watch_team(folder) as on_update:
                 run = resume(folder, budget=more, on_update=on_update, report=tell)
         else:
-            config = self.part(DetectConfig)
+            config = self.settings()
             data = self._look(config)
             with resumable("detect train", folder), watch_team(folder) as on_update:
                 run = train(config, folder, data=data, on_update=on_update, report=tell)
@@ -94,12 +114,12 @@ class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
         from standing_orders.detect.data.load import load
         from standing_orders.detect.team import make_book
 
-        say = tell if self.json_output else print
+        show = tell if self.json_output else say
         data = load(config.data_config())
-        say("\n".join(describe_data(data)))
+        show("\n".join(describe_data(data)))
         make_book(config.rules, data.task)  # wrong rules are refused before the long work
         found = probe(data, config.seed)
-        say(found.explain())
+        show(found.explain())
         if not (found.is_learnable or self.force):
             raise DataError("nothing to train on: see above; --force goes on nevertheless")
         part = data.train
@@ -109,7 +129,7 @@ class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
         else:
             rows = describe_sessions(part.is_threat, part.sessions, config.session_costs)
             lines = describe_earnings(rows, "session")
-        say("\n".join(lines))
+        show("\n".join(lines))
         return data
 
 
@@ -267,7 +287,7 @@ class ScoreTeam(Command):
             tell(f"warning: {warning}")
 
 
-class CompareTeam(WithPreset, Reporting, DetectConfig):
+class CompareTeam(TeamSettings, Reporting):
     """The team beside baselines and its own parts, over several splits and seeds.
 
     Allow-all, block-all, classifiers at the optimal threshold, a sequential test, one agent with
@@ -293,7 +313,7 @@ class CompareTeam(WithPreset, Reporting, DetectConfig):
 
     def run(self) -> int:
         """Run the command."""
-        config = self.part(DetectConfig)
+        config = self.settings()
         check_inputs(config)
         from standing_orders.cli.detect_view import watch_steps
         from standing_orders.detect.compare import hold_contest

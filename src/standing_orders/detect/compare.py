@@ -1,7 +1,7 @@
 """Side by side: what a team is worth against what anyone would try first, over several seeds."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -47,7 +47,7 @@ class Contest:
     updates: int  # of each team
     figures: dict[str, list[Figures]]
     rules: dict[str, list[Figures]]  # of each team: what the rules say about their decisions
-    tampering: dict[str, list[list[Figures]]]  # by attack on a sensor; empty unless asked for
+    tampering: dict[str, list[list[Figures]]] = field(default_factory=dict)  # by attack, if asked
 
     @property
     def is_trial(self) -> bool:
@@ -235,7 +235,7 @@ def hold_contest(
         own = seeded(config, index)
         data = load(own.data_config())
         own = own.settled(data.task)
-        contest = contest or Contest(data.task, budget_of(own, data), {}, {}, {})
+        contest = contest or Contest(data.task, budget_of(own, data), {}, {})
 
         def tell(what: str, number: int = index + 1) -> None:
             on_step(f"seed {number}/{num_seeds}: {what}")

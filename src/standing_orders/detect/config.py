@@ -3,11 +3,13 @@
 Imports nothing heavy, so that the command line can show its flags at once.
 """
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, PositiveInt
 
-from standing_orders.config import Config, PpoBase
+from standing_orders.config import Config, PpoBase, read_toml
 from standing_orders.detect.costs import CostConfig, Game, SessionCosts, record_game, session_game
 from standing_orders.detect.data.events import Events, Task
 from standing_orders.detect.data.options import DataConfig
@@ -30,10 +32,10 @@ class TeamConfig(Config):
         description="What an agent sees: every column (all), all sensors but one (overlap), or one "
         "sensor (split: whatever a tampered sensor says, it changes one ballot).",
     )
-    sensors: dict[str, tuple[str, ...]] = Field(
-        {},
-        description="Which columns come from which sensor, by the sensor's name; dealt out among "
-        "the agents if left out.",
+    sensors: tuple[str, ...] = Field(
+        (),
+        description="Which columns come from which sensor, as in 'host=cpu,process "
+        "network=bytes_out,port'; dealt out among the agents if left out.",
     )
     trees: int = Field(
         60,
@@ -83,18 +85,18 @@ class LearnConfig(PpoBase):
         description="Updates at most; ten passes over the log and at least 60 if left out.",
     )
     patience: int = Field(
-        4,
+        3,
         ge=0,
         strict=True,
         description="Stop after so many looks at the validation part, one every ten updates, "
         "without a better team there, and keep the best. 0, or a rule with a price: never.",
     )
     tamper: float = Field(
-        1.0,
+        0.4,
         ge=0,
         le=1,
         description="Train with compromised sensors: this share of the attacks once more, with the "
-        "values of one sensor, drawn, replaced or shifted; benign events a tenth as often. A team "
+        "values of one sensor, drawn, replaced or shifted; benign events far less often. A team "
         "then takes a sensor that contradicts the others as a sign. 0: never.",
     )
     steps: int = Field(
@@ -212,6 +214,45 @@ class DetectConfig(DataConfig):
         if task == "records":
             return record_game(events.is_threat, self.costs.rewards())
         return session_game(events.is_threat, events.sessions, self.session_costs)
+
+
+def parse_sensors(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Columns of each sensor, of texts such as NAME=COLUMN,COLUMN.
+
+    Raises:
+        ConfigError: it is something else, or a name comes twice.
+
+    Example:
+        >>> parse_sensors(("host=cpu,process", "network=port"))
+        {'host': ('cpu', 'process'), 'network': ('port',)}
+    """
+    sensors: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        name, _, columns = text.partition("=")
+        if not (name and columns) or name in sensors:
+            raise ConfigError(
+                f"team.sensors = {text!r}: must be NAME=COLUMN,COLUMN, each name once"
+            )
+        sensors[name] = tuple(columns.split(","))
+    return sensors
+
+
+def sensors_from(path: Path) -> tuple[str, ...]:
+    """The sensors that a TOML file declares: a line `name = ["column", "column"]` for each.
+
+    Raises:
+        ConfigError: the file holds something else.
+    """
+    sensors = []
+    for name, columns in read_toml(path).items():
+        is_list = isinstance(columns, list) and all(isinstance(one, str) for one in columns)
+        if not (is_list and columns) or "=" in name or any("," in one for one in columns):
+            raise ConfigError(
+                f"{path}: {name}: must be a list of columns, as in {name} = ['a', 'b']; no = in "
+                "the name, no comma in a column"
+            )
+        sensors.append(f"{name}={','.join(columns)}")
+    return tuple(sensors)
 
 
 def check_together(config: DetectConfig) -> None:

@@ -31,6 +31,7 @@ MAX_FALSE_POSITIVE_RATE = 0.01  # of the figure "recall at 1 % false positives"
 MIN_RECALL = 0.95  # of the figure "false positives at 95 % recall"
 MAX_FALSE_ALARMS = 0.01  # share of benign sessions with an alarm at the operating point
 CURVE_POINTS = 101
+NUM_BINS = 10  # of the calibration error
 COLLAPSED = 0.95  # share of one action
 MIN_FOUND = 0.5  # share of threats flagged by a team that allows nearly everything and is right
 EXPECTED = {  # ranges that the published system is expected to reach
@@ -217,6 +218,20 @@ def sweep(scores: ArrayLike, is_threat: ArrayLike) -> Sweep:
         num_threats=int(is_threat.sum()),
         num_benign=int((~is_threat).sum()),
     )
+
+
+def calibration_figures(
+    probability: NDArray[np.float64],  # (num_events,)
+    is_threat: NDArray[np.bool_],  # (num_events,)
+) -> Figures:
+    """Brier score, and the mean distance of probabilities from what happens, in equal bins."""
+    order = np.argsort(probability, kind="stable")
+    bins = [part for part in np.array_split(order, NUM_BINS) if len(part)]
+    gaps = [abs(probability[part].mean() - is_threat[part].mean()) * len(part) for part in bins]
+    return {
+        "brier": float(np.mean((probability - is_threat) ** 2)),
+        "calibration_error": float(sum(gaps) / max(len(probability), 1)),
+    }
 
 
 @dataclass(frozen=True)

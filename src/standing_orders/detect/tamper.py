@@ -25,7 +25,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 WHENS: tuple[When, ...] = get_args(When)
 SHIFT = 1.0  # of the scaled numbers
 TAUGHT_KINDS: tuple[Kind, ...] = ("benign", "shifted")  # what a team sees in training
-BENIGN_SHARE = 0.1  # benign sessions copied for each attack copied, in proportion to their number
+BENIGN_SHARE = 0.04  # benign sessions copied for each attack copied, in proportion to their number
 
 
 def tampered_rows(events: Events, when: When) -> NDArray[np.bool_]:  # (num_events,)
@@ -95,7 +95,7 @@ def with_tampered_copies(
     """The events, then copies of sessions in which one sensor lies; and what each is a copy of.
 
     An attack is copied `share` times on average and has a lie about every event of it: who tampers
-    hides something. A tenth as many benign sessions are copied in proportion, so that a sensor that
+    hides something. In proportion a few benign sessions are copied too, so that a sensor that
     contradicts the others counts for much, and not for everything.
 
     Args:

@@ -25,6 +25,7 @@ from standing_orders.seeding import child_seed
 
 MAX_LEAVES = 31  # of a tree
 NUM_NODES = 2 * MAX_LEAVES - 1
+ROWS_TOGETHER = 128  # that go through all trees one after the other
 PLATT_STRENGTH = 100.0  # hardly any regularisation
 _LEAF = -1
 
@@ -195,16 +196,18 @@ def add_leaves(
     value: NDArray[np.float64],
     sums: NDArray[np.float64],  # (rows,): added to
 ) -> None:
-    """Add the leaf that each row falls into, tree by tree."""
-    for tree in range(len(column)):
-        if column[tree, 0] < 0 and value[tree, 0] == 0.0:
-            break  # no more trees
-        for row in range(len(inputs)):
-            node = 0
-            while column[tree, node] >= 0:
-                is_right = inputs[row, column[tree, node]] > threshold[tree, node]
-                node = left[tree, node] + (1 if is_right else 0)
-            sums[row] += value[tree, node]
+    """Add the leaf that each row falls into, tree by tree for rows that the cache holds."""
+    for first in range(0, len(inputs), ROWS_TOGETHER):
+        last = min(first + ROWS_TOGETHER, len(inputs))
+        for tree in range(len(column)):
+            if column[tree, 0] < 0 and value[tree, 0] == 0.0:
+                break  # no more trees
+            for row in range(first, last):
+                node = 0
+                while column[tree, node] >= 0:
+                    is_right = inputs[row, column[tree, node]] > threshold[tree, node]
+                    node = left[tree, node] + (1 if is_right else 0)
+                sums[row] += value[tree, node]
 
 
 def draw_folds(

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.detect.config import TeamConfig
+from standing_orders.detect.config import TeamConfig, parse_sensors
 from standing_orders.detect.data.events import Events
 from standing_orders.errors import ConfigError
 
 _MEAN, _HIGHEST = "mean of ", "highest "
+SENSORS_OF_ONE = 4  # that columns are dealt to where there is one agent
 EVERYBODY = "*"  # source of features that every agent sees, whatever the split
 
 
@@ -20,20 +21,15 @@ def sensors_of(events: Events, config: TeamConfig) -> dict[str, NDArray[np.int64
     different sensors. Columns that no declared sensor names are trusted: every agent sees them.
 
     Raises:
-        ConfigError: a sensor names a column that is no input, or one that another sensor has; or
-            there are fewer columns than agents.
+        ConfigError: a sensor names a column that is no input, or one that another sensor has.
     """
     names = [name for name in dict.fromkeys(events.sources) if name != EVERYBODY]
-    declared = dict(config.sensors) or {
-        f"sensor {agent}": tuple(names[agent :: config.agents]) for agent in range(config.agents)
+    number = min(config.agents if config.agents > 1 else SENSORS_OF_ONE, len(names))
+    declared = parse_sensors(config.sensors) or {
+        f"sensor {index}": tuple(names[index::number]) for index in range(number)
     }
     owner: dict[str, str] = {}
     for sensor, columns in declared.items():
-        if not columns:
-            raise ConfigError(
-                f"{len(names)} columns for {config.agents} sensors: take fewer agents, or declare "
-                "team.sensors"
-            )
         for column in columns:
             if column not in names:
                 raise ConfigError(
@@ -52,7 +48,7 @@ def split_views(events: Events, config: TeamConfig) -> tuple[NDArray[np.int64], 
     the number of agents.
 
     Raises:
-        ConfigError: there are fewer sensors than agents, or columns than agents.
+        ConfigError: there are fewer sensors than agents.
 
     Example:
         >>> from standing_orders.detect.data.events import Events

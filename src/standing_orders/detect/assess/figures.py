@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from standing_orders.detect.actions import ALLOW
 from standing_orders.detect.assess.baselines import Decider
+from standing_orders.detect.calibration import fit_calibration
 from standing_orders.detect.config import DetectConfig
 from standing_orders.detect.costs import Game, play
 from standing_orders.detect.data.events import DataSet, Task
 from standing_orders.detect.metrics import (
     Figures,
+    calibration_figures,
     count_decisions,
     find_alarms,
     record_figures,
@@ -64,14 +66,16 @@ def assess(
     game = config.game_of(test, data.task)
     if data.task == "records":
         if standard is None:
-            scores = decider.judge(data.validation).scores
-            threshold = sweep(scores, data.validation.is_threat).best_f1_threshold()
+            scores, truth = decider.judge(data.validation).scores, data.validation.is_threat
+            threshold = sweep(scores, truth).best_f1_threshold()
+            calibration = fit_calibration(scores, truth)
         else:
-            threshold = standard.f1_threshold
+            threshold, calibration = standard.f1_threshold, standard.calibration
         figures = record_figures(
             test, found.scores, found.actions, game,
             rewards=config.costs.rewards(), f1_threshold=threshold, seen=seen,
         )  # fmt: skip
+        figures |= calibration_figures(calibration.of(found.scores), test.is_threat)
     else:
         figures = session_figures(test, found.scores, found.actions, game, seen=seen)
     if with_intervals:

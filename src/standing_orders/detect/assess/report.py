@@ -105,7 +105,7 @@ def evaluate_run(
     return Evaluation(
         data_name=data.name,
         updates=checkpoint.index,
-        iterations=config.learn.iterations,
+        iterations=config.learn.iterations or checkpoint.index,
         main_figure=main_figure(data.task),
         faults=config.team.faults,
         figures=assess(team, data, config, judged=judged, standard=standard, with_intervals=True),

@@ -10,7 +10,7 @@ from standing_orders.detect.network import OPINION_SCALE, TeamNetwork
 from standing_orders.detect.trees import best_rounds, boost, draw_folds, fit_line, held_out
 from standing_orders.detect.views import is_for_trees
 
-LEARNING_RATE = 0.15
+LEARNING_RATE = 0.25
 NUM_FOLDS = 2
 MAX_EVENTS = 200_000  # that trees are fitted to: more hardly make them better
 Labelled = tuple[Events, NDArray[np.bool_]]  # prepared; has the attack of its session begun?

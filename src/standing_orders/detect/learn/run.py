@@ -17,7 +17,7 @@ from standing_orders.learn.ppo import use_one_thread
 from standing_orders.learn.snapshot import restore_network
 from standing_orders.runs.checkpoint import Checkpoint
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.loop import Mirrors, OnUpdate, Report, RunKind, latest_of
+from standing_orders.runs.loop import Mirrors, OnUpdate, Report, RunKind, latest_of, of_checkpoint
 
 KIND = "detect"
 CSV_COLUMNS = {
@@ -27,13 +27,6 @@ CSV_COLUMNS = {
     "Team_Reward": "team.reward",
     "Team_F1": "team.f1",
     "Recall": "team.recall",
-    "Accuracy": "team.accuracy",
-    "TP": "decisions.true_positives",
-    "FP": "decisions.false_positives",
-    "TN": "decisions.true_negatives",
-    "FN": "decisions.false_negatives",
-    "Actions": "actions",
-    "Values": "values",
     "False_Alarm_Rate": "team.false_alarm_rate",
     "No_Quorum": "team.no_quorum",
     "Events_Seen": "team.events_seen",
@@ -43,6 +36,13 @@ CSV_COLUMNS = {
     "Rules": "rules",
     "Prices": "prices",
     "Foresight": "foresight",
+    "Accuracy": "team.accuracy",
+    "TP": "decisions.true_positives",
+    "FP": "decisions.false_positives",
+    "TN": "decisions.true_negatives",
+    "FN": "decisions.false_negatives",
+    "Actions": "actions",
+    "Values": "values",
 }
 TENSORBOARD_TAGS = {
     "charts/team_reward": "team.reward",
@@ -217,5 +217,6 @@ def _team_of(folder: RunFolder, checkpoint: Checkpoint, events: Events, task: Ta
     config = config_of(folder)
     book = make_book(config.rules, task)
     network = make_network(config, events, book)
-    restore_network(network, checkpoint.tensors)
+    with of_checkpoint(checkpoint):
+        restore_network(network, checkpoint.tensors)
     return Team(network, config, task, book)

@@ -63,8 +63,8 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         config = config.settled(data.task)
         check_together(config)
         train, origins = data.train, np.arange(data.train.num_sessions)
-        if config.learn.tamper:
-            sensors = list(sensors_of(train, config.team).values())
+        sensors = list(sensors_of(train, config.team).values())
+        if config.learn.tamper and len(sensors) > 1:
             train, origins = with_tampered_copies(
                 train, sensors, share=config.learn.tamper,
                 seed=child_seed(config.seed, "detect", "tamper"),
@@ -93,6 +93,8 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         self.team = Team(network, config, data.task)
         self._data = data
         self._best = network_arrays(network)
+        if self._keeps_best:  # the first decisions of the trees may be the best ones
+            self.progress.best = self.validation_score()
 
     def step(self) -> dict[str, Any]:
         """Judge a batch and learn from it.
@@ -171,7 +173,8 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         if progress.updates % LOOK_EVERY == 0 or progress.stopped:
             score = self.validation_score()
             progress.looks += 1
-            if progress.best is None or score > progress.best:
+            assert progress.best is not None
+            if score > progress.best:
                 progress.best, progress.looks = score, 0
                 self._best = network_arrays(self.network)
             elif progress.looks >= self.config.learn.patience:
