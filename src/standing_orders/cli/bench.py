@@ -128,7 +128,7 @@ class Bench(Reporting, SimulatorConfig):
         return DetectSpeeds(tuple(cells))
 
     def _collectors(self) -> "CollectorSpeeds":
-        from standing_orders.evaluate.bench_collect import games, measure_cells
+        from standing_orders.evaluate.bench_collect import games, measure_cells, pipe_seconds
         from standing_orders.evaluate.claims import judge_claims
         from standing_orders.learn.ppo import use_one_thread
 
@@ -136,13 +136,14 @@ class Bench(Reporting, SimulatorConfig):
         cells = []
         for spec in games(self.part(SimulatorConfig)):
             found = measure_cells(
-                spec, workers=self.workers, seconds=self.seconds, limit=self.limit
+                spec, workers=self.workers, seconds=self.seconds, limit=self.limit, announce=tell
             )
             for cell in found:
                 rate = cell.note if cell.rate is None else f"{cell.rate:.2f} episodes/s"
-                tell(f"{cell.simulator}, {cell.collector}, {cell.workers} workers: {rate}")
+                tell(f"{cell.title}: {rate}")
                 cells.append(cell)
-        return CollectorSpeeds(tuple(cells), tuple(judge_claims(cells, os.cpu_count() or 1)))
+        claims = judge_claims(cells, os.cpu_count() or 1, pipe_seconds())
+        return CollectorSpeeds(tuple(cells), tuple(claims))
 
 
 def _telling(speeds: "Iterable[Speed]") -> "Iterable[Speed]":

@@ -14,6 +14,7 @@ from standing_orders.cli.command import (
     Shown,
     WithPreset,
     resumable,
+    say,
     tell,
 )
 from standing_orders.detect.config import DetectConfig, check_together, sensors_from
@@ -82,6 +83,7 @@ class TrainTeam(Resumable, TeamSettings, Reporting):
         else:
             check_unused(folder)
             check_inputs(self.settings())
+        from standing_orders.api.teams import measure_team
         from standing_orders.api.training import resume, train
         from standing_orders.cli.detect_view import watch_team
         from standing_orders.detect.assess.report import collapses, rules_not_kept
@@ -95,7 +97,7 @@ class TrainTeam(Resumable, TeamSettings, Reporting):
             data = self._look(config)
             with resumable("detect train", folder), watch_team(folder) as on_update:
                 run = train(config, folder, data=data, on_update=on_update, report=tell)
-        self.report(run)
+        self.report(measure_team(run))
         for line in (*collapses(run.records), *rules_not_kept(run.records)):
             tell(line)
         return 0
@@ -112,12 +114,12 @@ class TrainTeam(Resumable, TeamSettings, Reporting):
         from standing_orders.detect.data.load import load
         from standing_orders.detect.team import make_book
 
-        say = tell if self.json_output else print
+        show = tell if self.json_output else say
         data = load(config.data_config())
-        say("\n".join(describe_data(data)))
+        show("\n".join(describe_data(data)))
         make_book(config.rules, data.task)  # wrong rules are refused before the long work
         found = probe(data, config.seed)
-        say(found.explain())
+        show(found.explain())
         if not (found.is_learnable or self.force):
             raise DataError("nothing to train on: see above; --force goes on nevertheless")
         part = data.train
@@ -127,7 +129,7 @@ class TrainTeam(Resumable, TeamSettings, Reporting):
         else:
             rows = describe_sessions(part.is_threat, part.sessions, config.session_costs)
             lines = describe_earnings(rows, "session")
-        say("\n".join(lines))
+        show("\n".join(lines))
         return data
 
 

@@ -20,6 +20,7 @@ from standing_orders.detect.rules import RuleBook, RuleConfig, Shield, Streams, 
 from standing_orders.detect.rules.lookup import fits_a_table, shield_by_tables
 from standing_orders.detect.views import split_views, with_end_mark, with_summary
 from standing_orders.errors import ConfigError, NumericsError
+from standing_orders.memory import require_memory
 from standing_orders.seeding import child_seed
 
 EVENTS_AT_ONCE = 50_000  # of whole sessions, through the network
@@ -131,7 +132,20 @@ def prepare(events: Events, config: DetectConfig) -> Events:
 
 
 def make_network(config: DetectConfig, events: Events, book: RuleBook) -> TeamNetwork:
-    """The untrained network of a settled config; `events` are prepared ones."""
+    """The untrained network of a settled config; `events` are prepared ones.
+
+    Raises:
+        ResourceError: it, or one of its updates, does not fit into memory.
+    """
+    team, learn = config.team, config.learn
+    sizes = [float(events.num_features), *map(float, team.hidden)]
+    weights = 2 * team.agents * sum(a * b for a, b in itertools.pairwise(sizes))
+    # Weights, gradients, Adam's two moments, and copies for a checkpoint and a start.
+    require_memory(24 * weights * (8 if team.network == "lstm" else 1), f"team.hidden = "
+                   f"{team.hidden}")  # fmt: skip
+    rows = float(learn.steps)
+    require_memory(8 * rows * (sizes[0] + team.agents * sum(sizes[1:]) / learn.minibatches),
+                   f"learn.steps = {learn.steps}")  # fmt: skip
     return TeamNetwork(
         split_views(events, config.team),
         events.num_features,

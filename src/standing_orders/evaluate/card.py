@@ -45,7 +45,7 @@ _COLUMNS = (
 class Score:
     """Return of a policy against one red agent (or the sum over several) up to one horizon."""
 
-    red: str  # red agent, or "total"
+    red: str  # red agent, module:attribute of one of the user's own, or "total"
     horizon: int | None  # None: sum over all horizons
     mean: float
     std_error: float
@@ -79,7 +79,7 @@ class ScoreCard:
     version: str
     scores: tuple[Score, ...]
     obedience: dict[str, list[Obedience]] = field(default_factory=dict)  # by red agent
-    simulator: str = "own"  # or "cyborg"; with the red agent, if it is none of the known ones
+    simulator: str = "own"  # or "cyborg"
 
     def score(self, red: str, horizon: int | None) -> Score:
         """Look one score up."""
@@ -156,7 +156,7 @@ def evaluate(
         order_episodes: of a policy that follows orders, further episodes for each order and red
             agent in which obedience is measured; 0: it is not.
         elsewhere: who plays instead of this process, in whatever simulator.
-        advance: called with the number of episodes just finished, obedience not counted.
+        advance: called with the number of episodes just finished.
 
     Raises:
         ConfigError: fewer than two episodes, which have no standard error.
@@ -170,12 +170,15 @@ def evaluate(
             policy, config, horizons=HORIZONS, num_episodes=num_episodes, seed=seed,
             num_threads=num_threads, elsewhere=elsewhere, advance=advance,
         )  # fmt: skip
+        attacker = (elsewhere and elsewhere.red_agent) or red
         for column, horizon in enumerate(HORIZONS):
-            scores.append(_score(red, horizon, tenths[:, column]))
-        scores.append(_score(red, None, tenths.sum(axis=1)))
+            scores.append(_score(attacker, horizon, tenths[:, column]))
+        scores.append(_score(attacker, None, tenths.sum(axis=1)))
     if len(reds) > 1:
         scores += [_total(scores, horizon) for horizon in (*HORIZONS, None)]
-    obedience = _obedience(policy, game, reds, num_episodes=order_episodes, seed=seed)
+    obedience = _obedience(
+        policy, game, reds, num_episodes=order_episodes, seed=seed, advance=advance
+    )
     simulator = "own" if elsewhere is None else elsewhere.simulator
     return ScoreCard(
         policy.name, game, num_episodes, seed, VERSION, tuple(scores), obedience, simulator
@@ -189,6 +192,7 @@ def _obedience(
     *,
     num_episodes: int,
     seed: int,
+    advance: Callable[[int], None],
 ) -> dict[str, list[Obedience]]:
     """How a policy follows what it is told; nothing of one that takes no order."""
     if not (num_episodes and isinstance(policy, OrderFollower) and policy.orders):
@@ -196,7 +200,7 @@ def _obedience(
     return {
         red: measure_obedience(
             policy, SimConfig(**game.model_dump(), red=red), policy.orders,
-            num_episodes=num_episodes, seed=seed,
+            num_episodes=num_episodes, seed=seed, advance=advance,
         )
         for red in reds
         if red != "sleep"  # nobody takes a host there

@@ -197,7 +197,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
                 "alignment": alignment,
                 "total": environment + alignment,
             },
-            "compliance": rollout.counts.to_json(),
+            "compliance": rollout.counts.to_json() | {"strict_spread": rollout.spread},
             "loss": asdict(stats),
             "settings": asdict(now),
             "gate": None if measured is None else measured.to_json(),

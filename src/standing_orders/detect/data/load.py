@@ -51,6 +51,7 @@ from standing_orders.detect.data.synthetic import make_sessions
 from standing_orders.detect.data.tables import join_tables, read_tables
 from standing_orders.detect.data.traces import Traces, describe_traces, read_traces
 from standing_orders.errors import ConfigError, DataError
+from standing_orders.memory import require_memory
 from standing_orders.seeding import child_seed
 
 __all__ = ["DataConfig", "load", "load_more", "load_stream"]
@@ -115,6 +116,7 @@ def _load(config: DataConfig) -> DataSet:
         files = config.test_data if part == TEST and config.test_data else config.data
         check_classes(events.attacks >= 0, f"{_names(files)}: the {name} part")
     columns, encoder = _fit(source, grouped, parts)
+    require_memory(12.0 * len(grouped.rows) * len(encoder.columns), _names(config.data))
     train, validation, test = (
         _events_of(source, grouped.take(np.flatnonzero(parts == part)), columns, encoder)
         for part in (TRAIN, VALIDATION, TEST)

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pa_compute  # type: ignore[import-untyped]
 import pyarrow.csv as pa_csv  # type: ignore[import-untyped]
 import pyarrow.parquet as pa_parquet  # type: ignore[import-untyped]
 
 from standing_orders.detect.data.lines import find_dialect, read_events
 from standing_orders.detect.data.options import DataConfig
 from standing_orders.errors import DataError
+from standing_orders.memory import require_memory
 
 PARQUET_MAGIC = b"PAR1"
 GZIP_MAGIC = b"\x1f\x8b"
@@ -21,6 +23,9 @@ UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _CONVERT = "convert the file to UTF-8, for instance with iconv"
 _CHUNK_BYTES = 1 << 24
 _HEAD_BYTES = 1 << 16  # by which a text log is told
+_BATCH_ROWS = 1 << 16
+_MAX_COLUMNS = 10_000
+_CSV_GROWTH = 4  # bytes in memory for each one of a file: a digit and a comma become a number
 
 
 def read_tables(paths: Sequence[Path], config: DataConfig) -> pa.Table:
@@ -106,14 +111,64 @@ def _read(path: Path, config: DataConfig, max_rows: int) -> pa.Table:
 
 
 def _read_parquet(path: Path, max_rows: int, max_bytes: int) -> pa.Table:
+    """A file in pieces, whatever it declares; text as dictionaries until its size is known."""
     try:
         with pa_parquet.ParquetFile(path) as file:
             groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
             _check_bytes(path, sum(group.total_byte_size for group in groups), max_bytes)
             _check_rows(path, file.metadata.num_rows, max_rows)
-            return file.read()
+            names = [field.name for field in file.schema_arrow if _is_texts(field.type)]
+            _check_columns(path, len(file.schema_arrow))
+        with pa_parquet.ParquetFile(path, read_dictionary=names) as file:
+            return _plain_types(pa.Table.from_batches(*_bounded(path, file, max_bytes)))
     except (pa.ArrowException, OSError) as err:
         raise DataError(f"{path}: not a readable Parquet file: {_first_line(err)}") from err
+
+
+def _bounded(
+    path: Path, file: pa_parquet.ParquetFile, max_bytes: int
+) -> tuple[list[pa.RecordBatch], pa.Schema]:
+    """Pieces of a Parquet file and their schema; it stops as soon as they are too large."""
+    rows = max(1, min(_BATCH_ROWS, _CHUNK_BYTES // (8 * max(len(file.schema_arrow), 1))))
+    batches: list[pa.RecordBatch] = []
+    size = 0
+    for batch in file.iter_batches(batch_size=rows):
+        size += sum(map(_unpacked_bytes, batch.columns))
+        _check_bytes(path, size, max_bytes)
+        batches.append(batch)
+    return batches, batches[0].schema if batches else file.schema_arrow
+
+
+def _unpacked_bytes(column: pa.Array) -> int:
+    if not pa.types.is_dictionary(column.type) or not _is_texts(column.type.value_type):
+        return int(column.nbytes)
+    lengths = pa_compute.binary_length(column.dictionary)
+    return int(pa_compute.sum(lengths.take(column.indices)).as_py() or 0) + 4 * len(column)
+
+
+def _is_texts(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    )  # fmt: skip
+
+
+def _plain_types(table: pa.Table) -> pa.Table:
+    """Types that not every function of Arrow knows, as those that they all know."""
+    for place, field in enumerate(table.schema):
+        kind = field.type
+        if pa.types.is_dictionary(kind) and _is_texts(kind.value_type):
+            wanted = kind.value_type
+        elif pa.types.is_string_view(kind):
+            wanted = pa.string()
+        elif pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
+            wanted = pa.binary()
+        elif pa.types.is_float16(kind):
+            wanted = pa.float32()
+        else:
+            continue
+        table = table.set_column(place, field.name, table.column(place).cast(wanted))
+    return table
 
 
 def _unpack(path: Path, max_bytes: int) -> io.BytesIO:
@@ -153,6 +208,7 @@ def _read_text(path: Path, file: pa.NativeFile, config: DataConfig) -> pa.Table:
 
 
 def _read_csv(path: Path, file: pa.NativeFile, config: DataConfig, separator: str) -> pa.Table:
+    require_memory(_CSV_GROWTH * file.size(), str(path))
     read = pa_csv.ReadOptions(column_names=list(config.header) or None)
     parse = pa_csv.ParseOptions(delimiter=separator)
     convert = pa_csv.ConvertOptions(strings_can_be_null=True)
@@ -171,6 +227,7 @@ def _read_csv(path: Path, file: pa.NativeFile, config: DataConfig, separator: st
     except (pa.ArrowException, UnicodeDecodeError) as err:
         why = _first_line(_with_row(file, read, parse, err))
         raise DataError(f"{path}: not a readable CSV file: {why}") from err
+    _check_columns(path, table.num_columns)
     names = _names(path, table)
     _check_encoding(path, table)
     if table.num_columns == 1:
@@ -237,6 +294,11 @@ def _check_bytes(path: Path, size: int, max_bytes: int) -> None:
             f"{path}: {size / 1e9:.3g} GB of data, more than the {max_bytes / 1e9:.3g} GB allowed; "
             "take a part of it or raise --max-bytes"
         )
+
+
+def _check_columns(path: Path, num_columns: int) -> None:
+    if num_columns > _MAX_COLUMNS:
+        raise DataError(f"{path}: {num_columns} columns, more than the {_MAX_COLUMNS} allowed")
 
 
 def _check_rows(path: Path, num_rows: int, max_rows: int) -> None:

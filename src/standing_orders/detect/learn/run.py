@@ -17,7 +17,7 @@ from standing_orders.learn.ppo import use_one_thread
 from standing_orders.learn.snapshot import restore_network
 from standing_orders.runs.checkpoint import Checkpoint
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.loop import Mirrors, OnUpdate, Report, RunKind, latest_of
+from standing_orders.runs.loop import Mirrors, OnUpdate, Report, RunKind, latest_of, of_checkpoint
 
 KIND = "detect"
 CSV_COLUMNS = {
@@ -217,5 +217,6 @@ def _team_of(folder: RunFolder, checkpoint: Checkpoint, events: Events, task: Ta
     config = config_of(folder)
     book = make_book(config.rules, task)
     network = make_network(config, events, book)
-    restore_network(network, checkpoint.tensors)
+    with of_checkpoint(checkpoint):
+        restore_network(network, checkpoint.tensors)
     return Team(network, config, task, book)
