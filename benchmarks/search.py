@@ -3,6 +3,8 @@
 python benchmarks/search.py synthetic   # landscapes with a known best order
 python benchmarks/search.py oracle      # the restore oracle, which sees the true state
 python benchmarks/search.py learned     # learned policies, from the tables of benchmarks/truth
+python benchmarks/search.py candidates  # all 120 orders at each choice, or a few random ones
+python benchmarks/search.py starts      # a policy for each order, or one that is handed on
 
 An evaluation is noisy; a seed fixes landscape, noise and choices. *Found* regret is that of the
 best order visited so far, *named* regret that of the order the search would name: by ucb the
@@ -16,7 +18,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Literal
+from tempfile import TemporaryDirectory
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 import tyro
@@ -33,9 +36,11 @@ from standing_orders.compare.trials import (
     run_trial,
     tied_with_best,
 )
-from standing_orders.config import BetaSchedule, KernelName, SimConfig, Strategy
+from standing_orders.config import BetaSchedule, KernelName, SearchConfig, SimConfig, Strategy
 from standing_orders.rules.orders import NUM_ORDERS, PRECEDENCE_BITS, Order
 from standing_orders.search.oracle import oracle_returns
+from standing_orders.search.run import search
+from standing_orders.search.state import SearchState
 from standing_orders.search.surrogate import Observation
 from standing_orders.seeding import child_seed
 
@@ -44,6 +49,8 @@ RUGGEDNESS = 0.2  # standard deviation of an order's own part, before the range 
 ORACLE_EPISODES = 2_000
 TRUTH = Path(__file__).parent / "truth"  # leaderboards of sweeps over all orders
 LEARNED_SEEDS = 10
+CANDIDATES = (6, 10, 30, None)  # None: all 120
+Start = Literal["scratch", "nearest", "previous", "base"]
 SETTINGS = {
     "b_line, head_start 20": SimConfig(red="b_line", head_start=20),
     "meander, head_start 30, red_tempo 2": SimConfig(red="meander", head_start=30, red_tempo=2),
@@ -73,13 +80,16 @@ def _to_unit_range(values: NDArray[np.floating]) -> NDArray[np.float64]:
 class Task:
     """What to measure."""
 
-    what: tyro.conf.Positional[Literal["synthetic", "oracle", "learned"]]
+    what: tyro.conf.Positional[Literal["synthetic", "oracle", "learned", "candidates", "starts"]]
     num_seeds: int = 100
     first_seed: int = 0
     schedule: BetaSchedule = "log"
     strategies: tuple[Strategy, ...] = ("ucb", "random")
     kernel: KernelName = "mallows"
     oracle_seed: int = 0
+    orders: int = 8  # starts: visits of a search
+    order_episodes: int = 500  # starts: training of a visit
+    base_episodes: int = 4_000  # starts: training of the base policy
     results: Path = results.FOLDER  # where the result goes
 
     @property
@@ -100,11 +110,18 @@ class Task:
         source = f"python benchmarks/search.py {self.what}; {note}"
         return results.table(f"{name}.csv", source=source, folder=self.results)
 
-    def search(self, landscape: Landscape, strategy: Strategy, budget: int, seed: int) -> Trial:
+    def search(
+        self,
+        landscape: Landscape,
+        strategy: Strategy,
+        budget: int,
+        seed: int,
+        candidates: int | None = None,
+    ) -> Trial:
         """One search as asked for."""
         return run_trial(
             landscape, strategy, budget=budget, seed=seed, kernel=self.kernel,
-            schedule=self.schedule,
+            schedule=self.schedule, candidates=candidates,
         )  # fmt: skip
 
 
@@ -270,10 +287,71 @@ def run_learned(task: Task) -> None:
             )  # fmt: skip
 
 
+def run_candidates(task: Task) -> None:
+    """Regret of ucb that chooses among all orders or among a few random ones."""
+    budgets = (10, 20, 40)
+    places: dict[str, list[Landscape]] = {
+        "synthetic, rugged": [synthetic(seed, is_rugged=True) for seed in task.seeds]
+    }
+    for path in sorted(TRUTH.glob("*.csv")):
+        places[path.stem] = [read_sweep(path).landscape()] * task.num_seeds
+    with task.table("search-candidates", f"{task.note}; strategy ucb") as add:
+        for (name, lands), count in product(places.items(), CANDIDATES):
+            trials = [
+                task.search(land, "ucb", max(budgets), seed, count)
+                for seed, land in zip(task.seeds, lands, strict=True)
+            ]
+            first = [t.first_visit(la.regret <= 0) for la, t in zip(lands, trials, strict=True)]
+            add(
+                landscape=name, candidates=count or NUM_ORDERS,
+                best_in_40=int((np.array(first) <= max(budgets)).sum()),
+                **regret_cells(lands, trials, budgets, digits=3),
+            )  # fmt: skip
+
+
+def run_starts(task: Task) -> None:
+    """What the same orders reach, each trained as long, by where their policies begin."""
+    note = (
+        f"n = {task.num_seeds} searches ({task.seeds[0]} to {task.seeds[-1]}) of {task.orders} "
+        f"orders, the same for all starts, {task.order_episodes} episodes each, b_line, head_start "
+        f"20; base: {task.base_episodes} episodes besides"
+    )
+    with task.table("search-starts", note) as add:
+        for start in get_args(Start):
+            states = [_small_search(task, start, seed) for seed in task.seeds]
+            done = [one.measured for state in states for one in state.results]
+            kept = [one for one in done if one is not None]
+            means = np.array([one.mean_return for one in kept])
+            strict = [one.strict.value for one in kept if one.strict.value is not None]
+            contested = [one.contested.value for one in kept if one.contested.value is not None]
+            best = [max(o.measured.mean_return for o in s.results if o.measured) for s in states]
+            add(
+                start=start, passed=f"{sum(one.gate.has_passed for one in kept)} of {len(kept)}",
+                mean_return=f"{means.mean():.1f}",
+                std_error=f"{means.std(ddof=1) / len(means) ** 0.5:.1f}",
+                best_return=f"{np.mean(best):.1f}", strict=f"{np.mean(strict):.3f}",
+                contested=f"{np.mean(contested):.3f}",
+                episodes=int(np.mean([state.used for state in states])),
+            )  # fmt: skip
+
+
+def _small_search(task: Task, start: Start, seed: int) -> SearchState:
+    config = SearchConfig(
+        head_start=20, start=start, acquisition="random", max_orders=task.orders, prior="none",
+        order_episodes=task.order_episodes, seed=seed, base={"episodes": task.base_episodes},
+        budget=task.base_episodes + (task.orders + 1) * (task.order_episodes + EVALUATION_EPISODES),
+        evaluation_episodes=EVALUATION_EPISODES, final_episodes=2,
+    )  # fmt: skip
+    with TemporaryDirectory() as folder:
+        return search(config, Path(folder) / "run", report=lambda _: None)
+
+
 COMMANDS: dict[str, Callable[[Task], None]] = {
     "synthetic": run_synthetic,
     "oracle": run_oracle,
     "learned": run_learned,
+    "candidates": run_candidates,
+    "starts": run_starts,
 }
 
 

@@ -7,15 +7,22 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
 from standing_orders.errors import ConfigError, DataError
+from standing_orders.runs.files import read_regular
 
+_MAX_TOML_BYTES = 2**20
+_MAX_INTEGER = 2**63 - 1  # what arrays and files can hold
+_MAX_SHOWN = 200  # characters of a value in a message
 RedAgent = Literal["b_line", "meander", "sleep"]
 Opponent = Literal["b_line", "meander", "sleep", "mixed"]
 RuleSet = Literal["head", "leaderboard-2022"]
 Certainty = Annotated[float, Field(ge=0, le=1)] | Literal["none"]
+# The lowest of those measured that keeps contested compliance at 0.95: benchmarks/belief.py lawful.
+DEFAULT_CERTAINTY = 0.8
 ANY_ORDER, NO_ORDER = "any", "none"  # what `TrainConfig.order` may say instead of an order
 Simulator = Literal["own", "cyborg"]
 CollectorName = Literal["batch", "sequential", "lockstep", "episodes", "ray"]
 Strategy = Literal["ucb", "thompson", "ei", "random", "sweep"]
+Start = Literal["scratch", "own", "nearest", "previous", "base"]
 BetaSchedule = Literal["constant", "log"]
 KernelName = Literal["mallows", "footrule"]
 ObservationStyle = Literal["corrected", "stock"]
@@ -25,12 +32,17 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Values of a preset.
 
     Raises:
-        DataError: the file is missing or not TOML.
+        DataError: the file is missing, too large or not TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as err:
+        content = read_regular(path, max_bytes=_MAX_TOML_BYTES, may_be_link=True)
+        return tomllib.loads(content.decode())
+    except OSError as err:
+        raise DataError(f"{path}: cannot be read: {err.strerror}") from err
+    except ValueError as err:  # no TOML, not UTF-8, or a number of more digits than Python takes
         raise DataError(f"{path}: cannot be read as TOML: {err}") from err
+    except RecursionError as err:
+        raise DataError(f"{path}: cannot be read as TOML: nested too deeply") from err
 
 
 class Config(BaseModel):
@@ -51,6 +63,13 @@ class Config(BaseModel):
             super().__init__(**values)
         except ValidationError as err:
             raise ConfigError("; ".join(map(_explain, err.errors()))) from err
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            for one in value if isinstance(value, tuple) else (value,):
+                if isinstance(one, str | Path) and "\0" in str(one):
+                    raise ConfigError(f"{name} = {_shown(value)}: holds a null byte")
+                if isinstance(one, int) and abs(one) > _MAX_INTEGER:
+                    raise ConfigError(f"{name} = {_shown(value)}: must be below 2**63")
 
 
 Part = TypeVar("Part", bound=Config)
@@ -67,7 +86,16 @@ def _explain(error: Any) -> str:
         return "; ".join(f"{name}.{_explain(one)}" for one in inner.__cause__.errors())
     message = str(error["msg"]).removeprefix("Value error, ")
     wanted = message.replace("Input should be", "must be", 1)
-    return f"{name} = {error['input']!r}: {wanted}"
+    return f"{name} = {_shown(error['input'])}: {wanted}"
+
+
+def _shown(value: object) -> str:
+    """A value as a message shows it: never too long, and never too long to be written at all."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # Python refuses to write integers of many digits
+        return f"a {type(value).__name__} that is too long to show"
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 
 class GameConfig(Config):
@@ -184,6 +212,11 @@ class PpoConfig(PpoBase):
         "gae", description="GAE with the value beyond the horizon, or plain returns up to it."
     )
     entropy: float = Field(0.002, ge=0, description="Coefficient of the entropy bonus.")
+    final_entropy: float | None = Field(
+        None,
+        gt=0,
+        description="Fall geometrically to this over the budget; constant without it.",
+    )
     hidden: tuple[PositiveInt, ...] = Field(
         (64, 64), min_length=1, description="Hidden layer sizes."
     )
@@ -191,8 +224,25 @@ class PpoConfig(PpoBase):
     belief: bool = Field(
         True, description="Inputs: the probability that red holds each host, by the exact belief."
     )
+    full_belief: bool = Field(
+        False,
+        description="Inputs: the probability that red is privileged on each host, and of each red "
+        "agent, by the exact belief.",
+    )
     memory: bool = Field(
         True, description="Inputs: scans, exploits and decoys so far, for each host."
+    )
+    useful_actions: bool = Field(
+        False, description="Choose only among the 67 actions that can have an effect."
+    )
+    lean: float | None = Field(
+        None,
+        ge=0,
+        le=10,
+        description="Weights that all hosts share, from what is known of a host to what is done "
+        "there. An untrained defender leans so much, in logits, towards Remove where it believes "
+        "in a user-level session of red and towards Restore where in a privileged one; without a "
+        "number there are no such weights.",
     )
     clock: bool = Field(False, description="Input: the step. It makes hardly any two rows equal.")
 
@@ -270,7 +320,7 @@ class LearnerConfig(GameConfig, SimulatorConfig, CollectConfig):
         description="Different orders told in one update of 'any'; fewer make more rows equal.",
     )
     certainty: Certainty = Field(
-        0.95,
+        DEFAULT_CERTAINTY,
         description="A fix is allowed only while the probability, by the exact belief, that it "
         "breaks the order is at most 1 - certainty; 'none': anything is allowed.",
     )
@@ -302,7 +352,28 @@ class TrainConfig(LearnerConfig):
         "'any': one policy for all orders, told a random one each episode; 'none': no order.",
     )
     episodes: int = Field(20_000, ge=1, strict=True, description="Budget of training episodes.")
+    starts: int = Field(
+        1,
+        ge=1,
+        le=1_000,
+        strict=True,
+        description="Trainings from scratch that share the budget equally, one after the other; "
+        "the one that validates best is kept.",
+    )
+    validation_episodes: int = Field(
+        900,
+        ge=2,
+        le=100_000,
+        strict=True,
+        description="Fresh episodes that each of several starts is validated on, the same attacks "
+        "for all; counted apart.",
+    )
     checkpoint_every: int = Field(20, ge=1, strict=True, description="Updates between checkpoints.")
+
+    @property
+    def start_episodes(self) -> int:
+        """Budget of one start; the last one may have less."""
+        return -(-self.episodes // self.starts)
 
 
 class BaseConfig(Config):
@@ -320,6 +391,11 @@ class BaseConfig(Config):
 
 class SearchConfig(LearnerConfig):
     """Search the 120 orders for the best one."""
+
+    @property
+    def begins_anew(self) -> bool:
+        """Whether an order that is visited again does not go on with its own policy."""
+        return self.start in ("scratch", "previous")
 
     @property
     def has_prior(self) -> bool:
@@ -371,11 +447,12 @@ class SearchConfig(LearnerConfig):
     continue_failed: bool = Field(
         False, description="An order that has just failed the gate may be chosen again at once."
     )
-    start: Literal["scratch", "own", "nearest", "base"] = Field(
+    start: Start = Field(
         "base",
         description="Where an order's policy begins. scratch: always afresh; own: afresh, but a "
         "re-chosen order goes on with its own; nearest: as own, first time from the nearest "
-        "trained order; base: as own, first time from one base policy, equal for all.",
+        "trained order; previous: always from the order visited before, so that one agent is "
+        "handed on; base: as own, first time from one base policy, equal for all.",
     )
     prior: Literal["base", "none"] = Field(
         "base",
@@ -400,6 +477,16 @@ class SearchConfig(LearnerConfig):
     )
     parallel: int = Field(
         1, ge=1, le=120, strict=True, description="Orders chosen at once and then run together."
+    )
+    max_orders: int | None = Field(
+        None, ge=1, strict=True, description="Stop after so many visits, also before the budget."
+    )
+    candidates: int | None = Field(
+        None,
+        ge=1,
+        le=120,
+        strict=True,
+        description="ucb, thompson, ei: choose among so many random orders instead of all 120.",
     )
     base: BaseConfig = BaseConfig()
     ppo: PpoConfig = PpoConfig(learning_rate=3e-4, final_learning_rate=None)

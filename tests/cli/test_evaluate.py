@@ -43,3 +43,22 @@ def test_all_orders_are_told_to_a_policy_for_any_order(
     out = capsys.readouterr().out
     assert "orders 120" in out
     assert "(greedy)" in out
+
+
+@pytest.mark.parametrize("flag", [["--red", "asleep:decide"], ["--red-agent=asleep:decide"]])
+@pytest.mark.parametrize("command", ["evaluate --episodes 4", "play --plain --horizon 3"])
+def test_a_red_agent_of_ones_own_attacks(
+    command: str,
+    flag: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = "from standing_orders.cage2.scenario import RED_SLEEP\n"
+    source += "def decide(env, memory, word): return RED_SLEEP, -1\n"
+    (tmp_path / "asleep.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert run(*command.split(), "--policy", "sleep", *flag) == 0
+    shown = capsys.readouterr().out
+    assert "asleep:decide" in shown
+    assert "b_line" not in shown

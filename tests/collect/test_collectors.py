@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from standing_orders.collect.choose import COLLECTORS, make_collector, open_collector
+from standing_orders.collect.episodes import _Tasks
 from standing_orders.collect.local import BatchCollector
 from standing_orders.collect.plan import Plan
 from standing_orders.collect.rollout import Rollout
@@ -70,6 +71,32 @@ def test_an_episode_is_the_same_in_any_company(actor: NetworkActor, plan: MakePl
         assert np.array_equal(part.tallies, whole.tallies[rows])
 
 
+def test_some_at_once_are_the_same_as_all_at_once(actor: NetworkActor, plan: MakePlan) -> None:
+    whole = BatchCollector(SPEC).play(actor, plan(9))
+    for at_once in (1, 4, 9, 20):
+        found = BatchCollector(SPEC, at_once=at_once).play(actor, plan(9))
+        assert differences(found, whole) == []
+
+
+@pytest.mark.parametrize("num_workers", [1, 2, 8])
+@pytest.mark.parametrize("seconds", [1e-4, 1e-2, 0.3, 60.0])
+def test_tasks_take_50_ms_and_become_smaller_towards_the_end(
+    num_workers: int, seconds: float
+) -> None:
+    tasks = _Tasks(100, num_workers)
+    sizes, last = [], 0
+    while (rows := tasks.next(seconds)) is not None:
+        assert rows.start == last
+        last = rows.stop
+        sizes.append(rows.stop - rows.start)
+    assert last == 100
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(size * seconds >= 0.05 for size in sizes[:-1])
+    assert max(sizes) * seconds <= max(5.0, seconds)
+    if seconds == 0.3:
+        assert sizes[-1] == 1  # nobody waits for longer than an episode
+
+
 def test_few_rows_may_need_padding_and_many_never_do() -> None:
     layout = InputLayout(has_belief=True, has_memory=True, certainty=0.95)
     assert 1 <= least_rows(layout, (64, 64), "tanh", 100) <= 100
@@ -97,6 +124,7 @@ def test_where_the_time_went_adds_up(collector: Any, actor: NetworkActor, plan: 
     timing = collector.timing
     assert timing.environment > 0
     assert timing.inference > 0
+    assert min(vars(timing).values()) >= 0
 
 
 def test_only_a_cluster_has_an_address() -> None:

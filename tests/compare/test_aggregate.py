@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats  # type: ignore[import-untyped]
 
 from standing_orders.compare.aggregate import (
     estimate,
@@ -80,3 +81,25 @@ def test_figures_are_those_of_rliable() -> None:
     assert iqm(FIRST) == pytest.approx(metrics.aggregate_iqm(FIRST))
     ours = probability_of_improvement(FIRST, SECOND)
     assert ours == pytest.approx(metrics.probability_of_improvement(FIRST, SECOND))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("shape", [(3, 2), (9, 3), (5, 1)])
+def test_figures_are_those_of_scipy(shape: tuple[int, int], seed: int) -> None:
+    """rliable's own definitions: a trimmed mean, and Mann and Whitney's U for each task."""
+    rng = np.random.default_rng(seed)
+    first, second = rng.normal(0.1, 1, shape).round(1), rng.normal(0, 1, (4, shape[1])).round(1)
+    assert iqm(first) == pytest.approx(stats.trim_mean(first, 0.25, axis=None))
+    wins = [
+        stats.mannwhitneyu(one, other).statistic / (len(one) * len(other))
+        for one, other in zip(first.T, second.T, strict=True)
+    ]
+    assert probability_of_improvement(first, second) == pytest.approx(np.mean(wins))
+    above = stats.ecdf(first.ravel()).sf.evaluate([0.0, 0.5])
+    assert profile(first, [0.0, 0.5]) == pytest.approx(above)
+    ours = estimate(mean, first[:, :1], resamples=5_000)
+    theirs = stats.bootstrap(
+        (first[:, 0],), np.mean, n_resamples=5_000, method="percentile", rng=seed
+    ).confidence_interval
+    width = theirs.high - theirs.low
+    assert [ours.low, ours.high] == pytest.approx([theirs.low, theirs.high], abs=0.05 * width)

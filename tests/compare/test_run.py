@@ -7,12 +7,14 @@ import pytest
 
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.defenders import ScriptedDefender
-from standing_orders.compare.config import CompareConfig
+from standing_orders.compare.config import CANONICAL, CompareConfig
+from standing_orders.compare.contestants import find_contestants
 from standing_orders.compare.greedy import GreedyDefender, OracleDefender
 from standing_orders.compare.run import compare
 from standing_orders.compare.summary import summarise
-from standing_orders.config import SimConfig
+from standing_orders.config import SimConfig, TrainConfig
 from standing_orders.errors import ConfigError
+from standing_orders.learn.run import train
 from standing_orders.rules.orders import Order
 from standing_orders.search.oracle import oracle_returns
 from standing_orders.seeding import child_seed, environment_seeds
@@ -65,6 +67,27 @@ def test_what_fails_is_named_and_the_others_go_on(tmp_path: Path) -> None:
     found = summarise(compare(config, tmp_path / "c"))
     assert [row.name for row in found.rows] == ["sleep"]
     assert list(found.failed) == [str(broken)]
+
+
+def test_a_run_that_is_missing_is_named_and_tried_again_when_it_is_there(tmp_path: Path) -> None:
+    lost = tmp_path / "lost"
+    config = CompareConfig(contestants=("sleep", str(lost)), reds=("b_line",), seeds=1, episodes=5)
+    found = summarise(compare(config, tmp_path / "c"))
+    assert [row.name for row in found.rows] == ["sleep"]
+    assert found.failed == {str(lost): f"{lost}: no run folder is there"}
+    train(TrainConfig(order="balanced", episodes=2, update_episodes=2), lost, report=lambda _: None)
+    found = summarise(compare(config, tmp_path / "c"))
+    assert [row.name for row in found.rows] == ["sleep", str(lost)]
+    assert found.failed == {}
+
+
+def test_baselines_stands_for_every_baseline_and_each_for_every_order() -> None:
+    config = CompareConfig(contestants=("heuristic", "baselines"))
+    names = [one.name for one in find_contestants(config)]
+    assert names[0] == "heuristic"
+    assert len(names) == len(set(names)) == 9 + 4 * 6
+    for what in ("greedy", "oracle", "fast-order", "fast"):
+        assert {f"{what}@{order}" for order in CANONICAL} <= set(names)
 
 
 def test_a_preset_is_trained_with_the_budget_of_all(tmp_path: Path) -> None:

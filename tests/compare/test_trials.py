@@ -7,7 +7,7 @@ from standing_orders.config import SimConfig
 def test_each_strategy_has_a_row_for_each_budget_and_a_surrogate_beats_chance() -> None:
     rows = compare_strategies(
         SimConfig(head_start=20), num_seeds=4, num_episodes=200, seed=0,
-        strategies=("ucb", "random"), budgets=(5, 15),
+        ways=("ucb", "random"), budgets=(5, 15),
     )  # fmt: skip
     assert [(row["strategy"], row["evaluations"]) for row in rows] == [
         ("ucb", 5), ("ucb", 15), ("random", 5), ("random", 15),

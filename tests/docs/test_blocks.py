@@ -42,7 +42,7 @@ SHORTENED = {
 }
 IS_LONG = re.compile(r"--engine ray|compare --published|detect compare|python benchmarks/")
 # What is not shipped, a data set or CybORG: such commands are only parsed.
-NEEDS_FILES = re.compile(r"--format nsl-kdd|--sim cyborg|git clone")
+NEEDS_FILES = re.compile(r"--format nsl-kdd|--sim cyborg|git clone|policy CybORG|\.zip")
 RUN = all_commands("standing-orders ")
 SCRIPTS = all_commands("python benchmarks/")
 
@@ -180,6 +180,8 @@ def short_script(command: str, folder: Path) -> list[str]:
         "search.py": ["--num-seeds", "2", "--results", str(folder)],
         "detect.py": ["--quick", "--seeds", "1"],
         "belief.py": ["--episodes", "2", "--orders", "2", "--results", str(folder)],
+        "answer.py": ["--num-seeds", "2", "--visits", "8", "--results", str(folder)],
+        "compare.py": ["--quick", "--folder", str(folder)],
         "defenders.py": ["--episodes", "2", "--results", str(folder)],
         "speed.py": ["--seconds", "0.01", "--episodes", "100", "--results", str(folder)],
         "learner.py": ["--quick", "--folder", str(folder), "--seeds", "0", "--reds", "meander"],

@@ -40,6 +40,7 @@ def test_figures_are_those_worked_out_by_hand() -> None:
     assert cell.margin == pytest.approx(0.5 * np.sqrt(2))
     # Standard error sqrt(2), 2 degrees of freedom: t(0.95) = 2.919986.
     assert cell.high - cell.difference == pytest.approx(2.919986 * np.sqrt(2), rel=1e-5)
+    assert cell.z == pytest.approx(1 / np.sqrt(2))
     assert cell.ks_distance == 0.5
 
 
@@ -55,7 +56,8 @@ def test_the_chance_of_a_wrong_equivalent_is_kept() -> None:
 def test_returns_that_never_vary_are_equivalent_only_if_equal() -> None:
     zero = np.zeros(5)
     assert compare_returns("sleep", 30, zero, zero).verdict == "equivalent"
-    assert compare_returns("sleep", 30, zero, zero - 1).verdict == "different"
+    cell = compare_returns("sleep", 30, zero, zero - 1)
+    assert (cell.verdict, cell.z) == ("different", None)
 
 
 def test_compliance_is_compared_where_orders_are_told() -> None:

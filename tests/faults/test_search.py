@@ -1,13 +1,11 @@
 """A search survives being killed, on one machine and on a cluster, and ends in the same bits."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -116,19 +114,6 @@ def test_an_evaluation_is_not_the_batch_that_crossed_the_line(whole: Path) -> No
         last = [json.loads(line) for line in run.read_text().splitlines()][-1]
         assert last["gate"]["passed"]
         assert last["gate"]["return"] != record["reward"]
-
-
-@pytest.fixture
-def two_nodes() -> Iterator[Any]:
-    """A head without workers and two machines with one each, on loopback."""
-    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # stay on loopback
-    pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
-    yield cluster, nodes
-    cluster.shutdown()
 
 
 def lose_a_busy_machine(cluster: Any, nodes: list[Any]) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from standing_orders.compare.config import CompareConfig
+from standing_orders.compare.published import grid
+from standing_orders.compare.run import compare
 from standing_orders.config import SearchConfig, TrainConfig
 from standing_orders.report.reading import Record
 from standing_orders.rules.compliance import OrderCompliance
@@ -97,6 +100,27 @@ def make_search_run(path: Path) -> Path:
 @pytest.fixture
 def search_run(tmp_path: Path) -> Path:
     return make_search_run(tmp_path / "searched")
+
+
+def make_compare_run(path: Path) -> Path:
+    """A comparison of three scripted defenders, and of a run that is not there."""
+    names = ("sleep", "random", "heuristic", str(path / "lost"))
+    compare(CompareConfig(contestants=names, seeds=2, episodes=5), path)
+    return path
+
+
+def make_published_run(path: Path) -> Path:
+    """Two orders of every setting of the published grid, made up."""
+    made = [
+        {
+            "event": "published", "setting": setting.name, "order": str(Order(order)),
+            "reached": 900 if order else None, "passed": bool(order), "best": 0.96, "last": 0.9,
+            "episodes": 4_000,
+        }
+        for order in range(2)
+        for setting in grid()
+    ]  # fmt: skip
+    return make_run(path, "published", CompareConfig().model_dump(mode="json"), made)
 
 
 @pytest.fixture(scope="session")

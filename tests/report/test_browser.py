@@ -15,7 +15,15 @@ from standing_orders.report import document as doc
 from standing_orders.report.build import write_report
 from standing_orders.report.page import MAX_BYTES, write_page
 from standing_orders.report.replays import OtherFuture, find_episodes
-from tests.report.conftest import made_up_update, make_run, make_search_run, train_config
+from standing_orders.report.train import FIGURES, REWARDS
+from tests.report.conftest import (
+    made_up_update,
+    make_compare_run,
+    make_published_run,
+    make_run,
+    make_search_run,
+    train_config,
+)
 
 GAME = SimConfig(horizon=40, head_start=12)
 ORDER = 58
@@ -43,18 +51,89 @@ def search_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "r.html"
 
 
+# Pages, and the kind and number of the runs on each.
+KINDS = {
+    "train": ("train", 1), "two trains": ("train", 2), "search": ("search", 1),
+    "two searches": ("search", 2), "compare": ("compare", 1), "two compares": ("compare", 2),
+    "published": ("published", 1),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A page of every kind of run, of one and of two."""
+    folder = tmp_path_factory.mktemp("pages")
+    updates = [made_up_update(update, passed=update == 9) for update in range(1, 10)]
+    runs: dict[str, list[Path]] = {
+        "train": [make_run(folder / f"t{i}", "train", train_config(seed=i), updates)
+                  for i in range(2)],
+        "search": [make_search_run(folder / f"s{i}") for i in range(2)],
+        "compare": [make_compare_run(folder / f"c{i}") for i in range(2)],
+        "published": [make_published_run(folder / "p")],
+    }  # fmt: skip
+    made = {}
+    for number, (name, (kind, count)) in enumerate(KINDS.items()):
+        made[name] = folder / f"{number}.html"
+        write_report(runs[kind][:count], made[name], num_episodes=0)
+    return made
+
+
+def charts(opened: Any) -> list[tuple[str, int]]:
+    """Kind of each chart, and how many marks it has."""
+    found = opened.page.eval_on_selector_all(
+        "[data-chart]", "all => all.map(one => [one.dataset.chart, one.querySelectorAll("
+        "'svg path.series, svg circle, svg rect:not(.hit)').length])"
+    )  # fmt: skip
+    return [(kind, marks) for kind, marks in found]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_chart_of_every_kind_of_run_is_drawn(
+    look: Any, pages: dict[str, Path], kind: str
+) -> None:
+    found = charts(look(pages[kind]))
+    assert found
+    assert all(marks > 0 for _, marks in found)
+
+
+def test_every_reward_and_every_figure_of_several_runs_can_be_picked(
+    look: Any, pages: dict[str, Path]
+) -> None:
+    opened = look(pages["two trains"])
+    for place, names in enumerate((REWARDS, FIGURES)):
+        picker = opened.page.locator(".choice select").nth(place)
+        chart = opened.page.locator(".choice [data-chart=lines]").nth(place)
+        for name in names.values():
+            picker.select_option(label=name)
+            chart.locator("path.series").first.wait_for()
+            assert chart.locator("path.series").count() == 2
+            assert name in chart.locator("h3").inner_text()
+
+
+def test_two_searches_are_laid_over_each_other(look: Any, pages: dict[str, Path]) -> None:
+    opened = look(pages["two searches"])
+    assert "Runs side by side" in opened.text("section:first-of-type")
+    assert opened.page.locator("section:first-of-type circle").count() >= 2 * 10
+    assert opened.page.locator("section:first-of-type path.series").count() == 2
+
+
+def test_a_run_that_is_missing_is_named_on_the_page(look: Any, pages: dict[str, Path]) -> None:
+    assert "no run folder is there" in look(pages["compare"]).text(".warn")
+
+
+def test_claims_stand_beside_what_was_measured(look: Any, pages: dict[str, Path]) -> None:
+    text = look(pages["published"]).text("main")
+    assert "lambda 30, linear: claimed" in text
+    assert "Of 4 published claims" in text
+
+
 def step(opened: Any) -> int:
     return int(opened.text(".when").split()[1])
 
 
-def test_every_chart_of_a_search_is_drawn(look: Any, search_page: Path) -> None:
-    opened = look(search_page)
-    kinds = opened.page.eval_on_selector_all(
-        "[data-chart]", "all => all.map(one => [one.dataset.chart, one.querySelectorAll("
-        "'svg path.series, svg circle, svg rect:not(.hit)').length])"
-    )  # fmt: skip
-    assert {kind for kind, _ in kinds} == {"intervals", "heat", "parallel", "surrogate", "lines"}
-    assert all(marks > 0 for _, marks in kinds)
+def test_a_search_has_every_kind_of_chart(look: Any, search_page: Path) -> None:
+    kinds = {kind for kind, _ in charts(look(search_page))}
+    assert kinds == {"intervals", "heat", "parallel", "surrogate", "lines"}
 
 
 def test_pointing_at_a_row_lights_the_order_up_in_the_charts(look: Any, search_page: Path) -> None:
@@ -166,9 +245,9 @@ def test_a_journal_of_100_000_rows_opens_in_under_3_seconds(look: Any, tmp_path:
 
 @pytest.mark.parametrize("width", [390, 768, 1440])
 def test_no_page_is_wider_than_the_screen(
-    look: Any, replay_page: Path, search_page: Path, width: int
+    look: Any, replay_page: Path, pages: dict[str, Path], width: int
 ) -> None:
-    for path, link in ((replay_page, "#ep=0&t=9&fork=0"), (search_page, "")):
+    for path, link in ((replay_page, "#ep=0&t=9&fork=0"), *((page, "") for page in pages.values())):
         opened = look(path, link, viewport={"width": width, "height": 800})
         assert opened.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
@@ -186,9 +265,9 @@ AXE = Path(os.environ.get("AXE_CORE", "node_modules/axe-core/axe.min.js"))
 @pytest.mark.skipif(not AXE.is_file(), reason="no axe-core: npm install axe-core, or set AXE_CORE")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_serious(
-    browser: Any, replay_page: Path, search_page: Path, theme: str
+    browser: Any, replay_page: Path, pages: dict[str, Path], theme: str
 ) -> None:
-    for path in (replay_page, search_page):
+    for path in (replay_page, *pages.values()):
         context = browser.new_context(color_scheme=theme, bypass_csp=True)
         page = context.new_page()
         page.goto(f"file://{path}")

@@ -29,6 +29,13 @@ def test_another_policy_takes_over_at_the_step() -> None:
     assert fork["blue_text"][5:] != found.to_json()["blue_text"][5:]
 
 
+def test_both_futures_of_a_scripted_defender_are_judged_by_the_order() -> None:
+    task = ReplayTask("heuristic", GAME, numbers=(1,), order="reverse", fork_at=5,
+                      fork_policy="react_restore")  # fmt: skip
+    shown = find_replay(task)[0].to_json()
+    assert shown["order_text"] == shown["forks"][0]["order_text"] is not None
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -268,6 +268,18 @@ def test_an_order_is_visited_no_more_than_max_visits_times_while_others_are_left
     assert pick("ucb", belief, visited=range(120)) == 40
 
 
+def test_among_few_candidates_the_best_of_them_is_picked() -> None:
+    belief = independent(mean=np.arange(120.0))
+    everything = [pick("ucb", belief, seed=seed) for seed in range(40)]
+    assert set(everything) == {119}
+    few = [pick("ucb", belief, seed=seed, candidates=6) for seed in range(40)]
+    assert len(set(few)) > 5  # the best one is among them once in twenty times
+    assert np.mean(few) > 85  # the best of six of 0 to 119 is 103 on average
+    alone = {pick("ucb", belief, seed=seed, candidates=1) for seed in range(200)}
+    assert len(alone) > 60
+    assert pick("ucb", belief, candidates=6, pending=list(range(119))) == 119
+
+
 def test_failures_steer_the_search_away_from_their_neighbourhood() -> None:
     chance = pass_chance([Outcome(0, has_passed=False)] * 3)
     picks = {pick("ucb", independent(-50.0, 1.0), pass_chance=chance, seed=s) for s in range(20)}

@@ -238,6 +238,47 @@ def test_nearest_starts_from_the_nearest_trained_order(quick: SearchConfig, tmp_
         assert record.order.distance(Order.parse(other)) == min(distances)
 
 
+def test_previous_hands_one_agent_on_from_order_to_order(
+    quick: SearchConfig, tmp_path: Path
+) -> None:
+    config = changed(quick, start="previous", max_visits=None, spread=1, budget=600)
+    engine = MadeUpEngine(frozenset(range(1, 120)))
+    state = run(config, tmp_path / "run", engine)
+    assert state.results[0].start == "scratch"
+    for before, record in pairwise(state.results):
+        assert record.start == f"previous: {before.order}"
+        assert record.updates == (0, 1)
+        begun = json.loads((tmp_path / "run/policies" / record.policy / "config.json").read_text())
+        assert begun["start"]["run"] == before.policy
+    policies = [record.policy for record in state.results]
+    assert len(set(policies)) == len(policies)
+
+
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_a_search_stops_after_so_many_orders_and_goes_on_with_more(
+    quick: SearchConfig, tmp_path: Path, parallel: int
+) -> None:
+    config = changed(quick, budget=900, max_orders=4, parallel=parallel)
+    state = run(config, tmp_path / "run")
+    assert len(state.results) == 4
+    assert state.final is not None
+    assert state.final.num_episodes == config.final_episodes
+    assert state.used < config.budget
+    for wrong in (3, 4):
+        with pytest.raises(ConfigError, match=f"max_orders = {wrong}: must be larger than 4"):
+            resume_search(tmp_path / "run", max_orders=wrong, report=quiet)
+    state = resume_search(tmp_path / "run", max_orders=6, engine=MadeUpEngine(), report=quiet)
+    assert len(state.results) == 6
+    assert state.final is not None
+    assert state.config.budget == 900
+
+
+def test_candidates_are_for_strategies_that_compare(quick: SearchConfig, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="candidates = 5: acquisition = 'random' has none"):
+        run(changed(quick, candidates=5, acquisition="random"), tmp_path / "run")
+    assert len(run(changed(quick, candidates=5), tmp_path / "run").results) > 3
+
+
 def test_all_orders_start_from_one_base_policy(quick: SearchConfig, tmp_path: Path) -> None:
     base = tmp_path / "base"
     train(TrainConfig(episodes=10, update_episodes=10, ppo={"hidden": (2,)}), base, report=quiet)

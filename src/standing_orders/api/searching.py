@@ -122,6 +122,7 @@ def resume_search(
     run: str | Path,
     *,
     budget: int | None = None,
+    max_orders: int | None = None,
     engine: Literal["local", "ray"] = "local",
     address: str | None = None,
     watch: "Callable[[SearchState, dict[str, Any] | None], None]" = lambda *_: None,
@@ -132,6 +133,7 @@ def resume_search(
     Args:
         run: the folder.
         budget: a larger one, also for a search that has ended.
+        max_orders: a larger number of visits, likewise.
         engine: where orders are trained: in this process, or on a Ray cluster.
         address: of the cluster; one on this machine if left out.
         watch: told of every update and every record.
@@ -139,7 +141,7 @@ def resume_search(
 
     Raises:
         CheckpointError: the folder holds no such search, or another process writes it.
-        ConfigError: the budget is not larger.
+        ConfigError: the budget or the number of visits is not larger.
         NumericsError, WorkerError: a number is not finite; the workers are lost.
     """
     from standing_orders.search.engines import open_engine
@@ -148,7 +150,9 @@ def resume_search(
 
     path = Path(run)
     with open_engine(engine, address, stored_config(path).parallel) as opened:
-        state = go_on(path, budget=budget, engine=opened, watch=watch, report=report)
+        state = go_on(
+            path, budget=budget, max_orders=max_orders, engine=opened, watch=watch, report=report
+        )
     return SearchResult(path, state)
 
 

@@ -1,14 +1,15 @@
 """`standing-orders compare`: defenders, the published grid, or ways to search, side by side."""
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import tyro
 from pydantic import Field
 
 from standing_orders.cli.command import Reporting, resumable, tell
-from standing_orders.compare.config import CANONICAL, CompareConfig
-from standing_orders.config import SimConfig
+from standing_orders.compare.config import CompareConfig
+from standing_orders.config import SimConfig, Start
+from standing_orders.errors import StandingOrdersError
 
 
 class Compare(Reporting, CompareConfig):
@@ -24,10 +25,11 @@ class Compare(Reporting, CompareConfig):
         "compare --contestants heuristic fast@critical_first runs/one --seeds 5",
         "compare --published --train-episodes 3000",
         "compare --search --head-start 20",
+        "compare --search --starts scratch previous base --train-episodes 500 --head-start 20",
     )
     BASIC: ClassVar[tuple[str, ...]] = (
-        "contestants", "reds", "seeds", "episodes", "train_episodes", "judged_by", "seed",
-        "run_folder", "published", "search", "head_start", "json_output", "out",
+        "contestants", "reds", "seeds", "episodes", "train_episodes", "judged_by", "orders",
+        "seed", "run_folder", "published", "search", "starts", "head_start", "json_output", "out",
     )  # fmt: skip
 
     run_folder: Annotated[Path | None, tyro.conf.arg(name="run")] = Field(
@@ -39,6 +41,11 @@ class Compare(Reporting, CompareConfig):
     )
     search: bool = Field(
         False, description="Compare ways to search instead, on the restore oracle's values."
+    )
+    starts: tuple[Start, ...] = Field(
+        (),
+        description="With --search: train, too, and compare where an order's policy begins, with "
+        "--train-episodes for each of eight orders; the searches are in --run.",
     )
 
     def run(self) -> int:
@@ -52,37 +59,46 @@ class Compare(Reporting, CompareConfig):
         from standing_orders.compare.tables import ComparisonResult
 
         folder = self.run_folder or Path("runs") / f"compare-{self.seed}"
-        with resumable("compare", folder):
+        with resumable("compare", folder, flag=""):
             records = compare(self.part(CompareConfig), folder, report=tell)
-        self.report(ComparisonResult.of(records, seed=self.seed))
+        found = ComparisonResult.of(records, seed=self.seed)
+        self.report(found)
         leave_report(folder)
-        return 0
+        return 0 if found.summary.rows else StandingOrdersError.exit_code
 
     def _search(self) -> int:
+        from standing_orders.compare.starts import compare_starts
         from standing_orders.compare.tables import StrategyResult
         from standing_orders.compare.trials import compare_strategies
 
-        game = self.model_dump(include={"rules", "observation", "head_start", "red_tempo"})
+        values = self.model_dump(include={"rules", "observation", "head_start", "red_tempo"})
+        games = {red: SimConfig(**values, red=red) for red in self.reds}
+        folder = self.run_folder or Path("runs") / f"starts-{self.seed}"
         rows = {
             red: compare_strategies(
-                SimConfig(**game, red=red), num_seeds=self.seeds, num_episodes=self.episodes,
-                seed=self.seed, report=tell,
+                game, num_seeds=self.seeds, num_episodes=self.episodes, seed=self.seed, report=tell
             )
-            for red in self.reds
+            for red, game in games.items()
+        }
+        starts = {
+            red: compare_starts(
+                game, folder, starts=self.starts, order_episodes=self.train_episodes,
+                num_seeds=self.seeds, seed=self.seed, report=tell,
+            )
+            for red, game in games.items()
+            if self.starts
         }  # fmt: skip
-        self.report(StrategyResult(rows))
+        self.report(StrategyResult(rows, starts))
         return 0
 
     def _published(self) -> int:
+        from standing_orders.cli.report import leave_report
         from standing_orders.compare.published import published
         from standing_orders.compare.tables import PublishedResult
-        from standing_orders.rules.orders import Order
 
         folder = self.run_folder or Path("runs") / f"published-{self.seed}"
-        orders = [Order.parse(name) for name in CANONICAL]
-        with resumable("compare --published", folder):
-            records: list[dict[str, Any]] = published(
-                folder, orders, episodes=self.train_episodes, seed=self.seed, report=tell
-            )
+        with resumable("compare --published", folder, flag=""):
+            records = published(self.part(CompareConfig), folder, report=tell)
         self.report(PublishedResult(records))
+        leave_report(folder)
         return 0

@@ -61,6 +61,11 @@ class Equivalent(Reporting, GameConfig, SimulatorConfig, CollectConfig):
 
         if self.sim != "cyborg":
             raise ConfigError("sim: give --sim cyborg: ours is compared with it")
+        if self.red_agent is not None:
+            raise ConfigError(
+                f"red_agent = {self.red_agent!r}: a red agent of your own is another one in each "
+                "simulator; evaluate --red-agent scores a policy against it"
+            )
         task = EquivalenceTask(
             policy=self.policy,
             game=self.part(GameConfig),

@@ -26,7 +26,7 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
     """
 
     EXAMPLES = (
-        "evaluate --policy heuristic",
+        "evaluate --policy heuristic --order critical_first",
         "evaluate --policy zoo/any-meander --order all --red meander",
         "evaluate --policy runs/search --episodes 5000 --out card.csv",
     )
@@ -52,7 +52,8 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
     order: str | None = Field(
         None,
         description="What a trained policy is told: an order, or 'all' for each of the 120; its "
-        "own if left out.",
+        "own if left out. A defender that takes no order is held to it: a fix that probably breaks "
+        "it is replaced.",
     )
     order_episodes: int = Field(
         200, ge=2, strict=True, description="Episodes for each order and red agent."
@@ -73,16 +74,17 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
         if isinstance(policy, TrainedPolicy):
             tell(policy.describe())
             game = policy.game.model_copy(update=self.given(GameConfig))
-        reds = RED_AGENTS if self.red == "all" else (self.red,)
+        red = "b_line" if self.red_agent is not None else self.red  # there is but one of one's own
+        reds = RED_AGENTS if red == "all" else (red,)
         total = self.episodes * len(reds)
         if self._plays_here:
             orders = len(getattr(policy, "orders", ()))
-            total += self.order_episodes * orders * sum(red != "sleep" for red in reds)
+            total += self.order_episodes * orders * sum(one != "sleep" for one in reds)
         with self._elsewhere(game) as elsewhere, show_progress("episodes", total) as advance:
             card = evaluate(
                 policy,
                 game=game,
-                red=self.red,
+                red=red,
                 episodes=self.episodes,
                 seed=self.seed,
                 threads=self.threads,

@@ -37,6 +37,9 @@ class Play(Command, SimConfig):
         gt=0,
         description="Steps per second; without it, Enter plays the next step; h: the keys.",
     )
+    red_agent: str | None = Field(
+        None, description="A red agent of your own, module:attribute; also as --red."
+    )
     plain: bool = Field(
         False, description="Plain text without waiting, for pipes (default if not a terminal)."
     )
@@ -53,5 +56,8 @@ class Play(Command, SimConfig):
             config = policy.home().model_copy(update=self.given(SimConfig))
         from standing_orders.cli.play_view import watch
 
-        watch(policy, config, seed=self.seed, speed=self.speed, is_plain=is_plain)
+        watch(
+            policy, config, red_agent=self.red_agent, seed=self.seed, speed=self.speed,
+            is_plain=is_plain,
+        )  # fmt: skip
         return 0

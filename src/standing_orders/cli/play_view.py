@@ -16,6 +16,7 @@ from standing_orders.envs.single import Cage2Env
 from standing_orders.evaluate.obedience import OrderFollower
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import child_seed, environment_seeds
+from standing_orders.tables import printable
 
 INTRODUCTION = """\
 CAGE Challenge 2. A red attacker starts on User0 and works its way User -> Enterprise -> \
@@ -33,14 +34,19 @@ _LOOK = 0.2  # seconds between looks at the size of the terminal
 _OWN_SPEED = 4.0  # steps a second after the space bar
 
 
-def play(policy: Policy, config: SimConfig, *, seed: int) -> Iterator[Frame]:
+def play(
+    policy: Policy, config: SimConfig, *, seed: int, red_agent: str | None = None
+) -> Iterator[Frame]:
     """Play one episode, a frame at a time; the first one shows the start.
 
     A policy that follows orders is judged by the one that it is told.
     """
     policy = in_game(policy, config)
     seeds = environment_seeds(child_seed(seed, "play", "policy"), 1)
-    env = Cage2Env(**config.model_dump(), order=_order_of(policy, int(seeds[0])), belief=True)
+    env = Cage2Env(
+        **config.model_dump(), red_agent=red_agent, order=_order_of(policy, int(seeds[0])),
+        belief=red_agent is None,
+    )  # fmt: skip
     policy.reset(seeds)
     observation, _ = env.reset(seed=child_seed(seed, "play"))
     yield env.frame()
@@ -57,13 +63,20 @@ def _order_of(policy: Policy, seed: int) -> str | None:
 
 
 def watch(
-    policy: Policy, config: SimConfig, *, seed: int, speed: float | None, is_plain: bool
+    policy: Policy,
+    config: SimConfig,
+    *,
+    seed: int,
+    speed: float | None,
+    is_plain: bool,
+    red_agent: str | None = None,
 ) -> None:
     """Show an episode on standard output.
 
     Args:
         policy: the defender.
         config: the game.
+        red_agent: one of the user's own that attacks, module:attribute.
         seed: root seed of the episode.
         speed: steps per second; None waits for a key after each step.
         is_plain: plain text, one board after the other and no waiting: for pipes and files.
@@ -71,9 +84,9 @@ def watch(
     console = Console(highlight=False)
     if is_plain:
         console = Console(no_color=True, width=TEXT_WIDTH, force_terminal=False, highlight=False)
-    about = f"red {config.red}, blue {policy.name}, seed {seed}"
+    about = printable(f"red {red_agent or config.red}, blue {policy.name}, seed {seed}")
     console.print(f"{INTRODUCTION}\n\n{about}", markup=False)
-    frames = play(policy, config, seed=seed)
+    frames = play(policy, config, seed=seed, red_agent=red_agent)
     if is_plain:
         for frame in frames:
             console.print(f"\n{to_text(frame)}", markup=False)

@@ -27,10 +27,10 @@ class Search(Resumable, WithPreset, Reporting, SearchConfig):
     )
     BASIC = (
         "preset", "red", "head_start", "budget", "order_episodes", "seed", "run_folder", "base_run",
-        "resume", "engine", "parallel", "json_output", "out",
+        "resume", "engine", "parallel", "max_orders", "json_output", "out",
     )  # fmt: skip
 
-    WITH_RESUME = ("--budget", "--engine", "--address")
+    WITH_RESUME = ("--budget", "--max-orders", "--engine", "--address")
 
     base_run: Path | None = Field(
         None,
@@ -59,6 +59,7 @@ class Search(Resumable, WithPreset, Reporting, SearchConfig):
                 result = resume_search(
                     folder,
                     budget=self.budget if self.was_given("--budget") else None,
+                    max_orders=self.max_orders,
                     engine=self.engine,
                     address=self.address,
                     watch=watch,

@@ -49,7 +49,7 @@ class RayPlayers:
         self._spec, self._recipe = spec, recipe
         self._timeout = timeout
         self._report = report
-        self._actors = [self._make() for _ in range(num_workers)]
+        self._actors = [self._make(num_cpus=1) for _ in range(num_workers)]
         self._restarts = [0] * num_workers
         self._running: dict[int, tuple[Any, float]] = {}  # result to come, and when it is late
         self._weights: Any = None
@@ -93,8 +93,8 @@ class RayPlayers:
             self._ray.kill(actor)
         self._stack.close()
 
-    def _make(self) -> Any:
-        remote = self._ray.remote(num_cpus=1)(EpisodeWorker)
+    def _make(self, *, num_cpus: int) -> Any:
+        remote = self._ray.remote(num_cpus=num_cpus)(EpisodeWorker)
         return remote.remote(self._spec, self._recipe)
 
     def _take(self, index: int, result: Any) -> Event:
@@ -123,6 +123,7 @@ class RayPlayers:
             )
         self._report(f"Ray actor {index} {reason}; another one takes its place")
         self._ray.kill(self._actors[index])
-        self._actors[index] = self._make()
+        # It asks for no core of its own: with a machine lost there may be none to spare.
+        self._actors[index] = self._make(num_cpus=0)
         self._is_current[index] = False
         return Event(index, is_new=True)

@@ -1,6 +1,8 @@
 """Whole episodes, asynchronously: workers play with their own copy of the policy, no barrier."""
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import Protocol
@@ -13,7 +15,9 @@ from standing_orders.collect.rollout import Rollout, empty_rollout
 from standing_orders.collect.worker import EpisodeWorker
 
 _TASK_SECONDS = 0.05  # a task should take at least that long, or sending it costs too much
-_SHARES = 3  # tasks that a worker gets of a plan, at least: the last ones even out
+_LONGEST_SECONDS = 5.0  # so much is played again when a worker is lost
+_SHARES = 2  # a task is at most this part of what is left for each worker: the last ones even out
+_SLOW_SECONDS = 1.25  # of an episode, until it is known: first bundles are small
 
 
 class Players(Protocol):
@@ -53,7 +57,7 @@ class EpisodeCollector:
         self.timing = Timing()
         self._open_players = open_players
         self._players: Players | None = None
-        self._seconds = _TASK_SECONDS  # that an episode takes in a bundle, as last seen
+        self._seconds = _SLOW_SECONDS  # that an episode takes in a bundle, as last seen
 
     def play(self, actor: Actor, plan: Plan) -> Rollout:
         """Play the episodes of a plan."""
@@ -62,32 +66,39 @@ class EpisodeCollector:
         players, began = self._players, perf_counter()
         players.update(actor.weights())
         rollout = empty_rollout(plan.steps, plan.num_episodes, actor.input_size)
-        worked = Timing()
         tasks = _Tasks(plan.num_episodes, len(players))
-        running = {i: rows for i in range(len(players)) if (rows := tasks.next(self._seconds))}
-        for i, rows in running.items():
-            players.call(i, plan.part(rows))
+        running: dict[int, _Running] = {}
+
+        def give(index: int, rows: slice | None) -> None:
+            if rows is not None:
+                running[index] = _Running(rows, perf_counter())
+                players.call(index, plan.part(rows))
+
+        for i in range(len(players)):
+            give(i, tasks.next(self._seconds))
+        busy = 0.0
         while running:
             for event in players.hear(list(running)):
-                rows = running.pop(event.index)
+                done = running.pop(event.index)
+                taken = perf_counter() - done.since
+                busy += taken
                 if event.value is None:
-                    running[event.index] = rows
-                else:
-                    part, timing = event.value
-                    rollout.put(rows, part)
-                    worked.add(timing)
-                    self._learn_speed(timing, rows)
-                    if following := tasks.next(self._seconds):
-                        running[event.index] = following
-                if event.index in running:
-                    players.call(event.index, plan.part(running[event.index]))
+                    give(event.index, done.rows)
+                    continue
+                part, timing = event.value
+                rollout.put(done.rows, part)
+                self._note(timing, taken, done.rows.stop - done.rows.start)
+                give(event.index, tasks.next(self._seconds))
         everyone = len(players) * (perf_counter() - began)
-        self.timing.add(worked)
-        self.timing.add(Timing(waiting=everyone - worked.environment - worked.inference))
+        self.timing.add(Timing(waiting=everyone - busy))
         return rollout
 
-    def _learn_speed(self, timing: Timing, rows: slice) -> None:
-        self._seconds = (timing.environment + timing.inference) / (rows.stop - rows.start)
+    def _note(self, timing: Timing, taken: float, num_episodes: int) -> None:
+        """Where the time of a task went, and how long an episode takes."""
+        played = timing.environment + timing.inference
+        self._seconds = played / num_episodes
+        self.timing.add(timing)
+        self.timing.add(Timing(transport=taken - played))
 
     def close(self) -> None:
         """End the workers."""
@@ -96,19 +107,29 @@ class EpisodeCollector:
             self._players = None
 
 
+@dataclass(frozen=True)
+class _Running:
+    """A task that a worker has."""
+
+    rows: slice
+    since: float
+
+
 class _Tasks:
-    """Deals the episodes of a plan out in bundles."""
+    """Deals the episodes of a plan out in bundles, which become smaller towards its end."""
 
     def __init__(self, num_episodes: int, num_workers: int) -> None:
         self._next = 0
         self._end = num_episodes
-        self._largest = max(1, num_episodes // (_SHARES * num_workers))
+        self._parts = _SHARES * num_workers
 
     def next(self, seconds: float) -> slice | None:
         """The next bundle, given the seconds that an episode takes; None if all are dealt."""
         if self._next == self._end:
             return None
-        wanted = max(self._largest, round(_TASK_SECONDS / seconds))
+        wanted = math.ceil((self._end - self._next) / self._parts)
+        wanted = min(wanted, max(1, int(_LONGEST_SECONDS / seconds)))
+        wanted = max(wanted, round(_TASK_SECONDS / seconds))
         first, self._next = self._next, min(self._next + wanted, self._end)
         return slice(first, self._next)
 

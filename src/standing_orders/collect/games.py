@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from standing_orders.cage2.batch import Cage2Batch
-from standing_orders.cage2.cyborg import CyborgBatch, CyborgSource
+from standing_orders.cage2.cyborg import Built, CyborgBatch, CyborgSource
 from standing_orders.cage2.own_red import OwnRedBatch
 from standing_orders.collect.loop import Game
 from standing_orders.config import GameConfig, Opponent, SimConfig, SimulatorConfig
@@ -30,15 +30,43 @@ class GameSpec:
         source = CyborgSource(simulator.cyborg_path, simulator.scenario, own)
         return cls(game, red, horizon, source)
 
-    def make(self, num_envs: int) -> Game:
+    def make(self, num_envs: int, built: Built | None = None) -> Game:
         """Build some environments; who attacks is said at every reset.
+
+        Args:
+            num_envs: how many.
+            built: simulations of CybORG to use again; new ones are added.
 
         Raises:
             ConfigError: CybORG is missing or cannot play this game.
         """
-        config = SimConfig(**self.game.model_dump(), horizon=self.horizon)
+        red = "b_line" if self.red == "mixed" else self.red
+        config = SimConfig(**self.game.model_dump(), horizon=self.horizon, red=red)
         if self.cyborg is not None:
-            return CyborgBatch(num_envs, config, source=self.cyborg)
+            return CyborgBatch(num_envs, config, source=self.cyborg, built=built)
         if self.red_agent is not None:
             return OwnRedBatch(num_envs, config, red=self.red_agent)
         return Cage2Batch(num_envs, config)
+
+
+class Games:
+    """The environments of one process: built when first needed, then reset for every plan.
+
+    Args:
+        spec: the game.
+    """
+
+    def __init__(self, spec: GameSpec) -> None:
+        self._spec = spec
+        self._made: dict[int, Game] = {}
+        self._built: Built = {}  # a simulation of CybORG is dear: all numbers of them share it
+
+    def of(self, num_envs: int) -> Game:
+        """So many environments.
+
+        Raises:
+            ConfigError: CybORG is missing or cannot play this game.
+        """
+        if num_envs not in self._made:
+            self._made[num_envs] = self._spec.make(num_envs, self._built)
+        return self._made[num_envs]

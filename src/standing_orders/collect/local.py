@@ -1,9 +1,9 @@
-"""Collectors of this process: all episodes at once, or one after the other."""
+"""The collector of this process: all episodes at once, or some, or one after the other."""
 
 from typing import Protocol
 
-from standing_orders.collect.games import GameSpec
-from standing_orders.collect.loop import Actor, Game, Timing, play_episodes
+from standing_orders.collect.games import Games, GameSpec
+from standing_orders.collect.loop import Actor, Timing, play_episodes
 from standing_orders.collect.plan import Plan
 from standing_orders.collect.rollout import Rollout, empty_rollout
 
@@ -24,47 +24,30 @@ class Collector(Protocol):
 
 
 class BatchCollector:
-    """All episodes at once, in lock step.
+    """Episodes in lock step.
 
     Args:
         spec: the game.
+        at_once: episodes played together; all of a plan if left out.
     """
 
-    def __init__(self, spec: GameSpec) -> None:
+    def __init__(self, spec: GameSpec, *, at_once: int | None = None) -> None:
         self.spec = spec
         self.timing = Timing()
-        self._games: dict[int, Game] = {}
+        self._at_once = at_once
+        self._games = Games(spec)
 
     def play(self, actor: Actor, plan: Plan) -> Rollout:
         """Play the episodes of a plan."""
-        num_envs = plan.num_episodes
-        if num_envs not in self._games:
-            self._games[num_envs] = self.spec.make(num_envs)
-        return play_episodes(self._games[num_envs], actor, plan, self.timing)
-
-    def close(self) -> None:
-        """Nothing was started."""
-
-
-class SequentialCollector:
-    """One environment, one episode after the other.
-
-    Args:
-        spec: the game.
-    """
-
-    def __init__(self, spec: GameSpec) -> None:
-        self.spec = spec
-        self.timing = Timing()
-        self._game: Game | None = None
-
-    def play(self, actor: Actor, plan: Plan) -> Rollout:
-        """Play the episodes of a plan."""
-        self._game = self._game or self.spec.make(1)
-        rollout = empty_rollout(plan.steps, plan.num_episodes, actor.input_size)
-        for i in range(plan.num_episodes):
-            row = slice(i, i + 1)
-            rollout.put(row, play_episodes(self._game, actor, plan.part(row), self.timing))
+        num_episodes = plan.num_episodes
+        at_once = self._at_once or num_episodes
+        if num_episodes <= at_once:
+            return play_episodes(self._games.of(num_episodes), actor, plan, self.timing)
+        rollout = empty_rollout(plan.steps, num_episodes, actor.input_size)
+        for first in range(0, num_episodes, at_once):
+            rows = slice(first, min(first + at_once, num_episodes))
+            game = self._games.of(rows.stop - rows.start)
+            rollout.put(rows, play_episodes(game, actor, plan.part(rows), self.timing))
         return rollout
 
     def close(self) -> None:

@@ -5,7 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.rules.compliance import NUM_TALLIES, OrderCompliance, count_episodes
+from standing_orders.rules.compliance import (
+    NUM_TALLIES,
+    OrderCompliance,
+    compliance_spread,
+    count_episodes,
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,11 @@ class Rollout:
     def counts(self) -> OrderCompliance:
         """Verdicts of all episodes together."""
         return count_episodes(self.tallies)
+
+    @property
+    def spread(self) -> float | None:
+        """Standard deviation of strict compliance between episodes."""
+        return compliance_spread(self.tallies)
 
     @property
     def mean_return(self) -> float:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.collect.games import GameSpec
-from standing_orders.collect.loop import Actor, Game, Timing, Weights, play_episodes
+from standing_orders.collect.games import Games, GameSpec
+from standing_orders.collect.loop import Actor, Timing, Weights, play_episodes
 from standing_orders.collect.plan import Plan
 from standing_orders.collect.rollout import Rollout
 from standing_orders.collect.shared import SharedBatch, SharedHandle
@@ -33,9 +33,8 @@ class EpisodeWorker:
     """
 
     def __init__(self, spec: GameSpec, recipe: Callable[[], Actor]) -> None:
-        self._spec = spec
         self._actor = recipe()
-        self._games: dict[int, Game] = {}
+        self._games = Games(spec)
 
     def play(self, plan: Plan, weights: Weights | None) -> tuple[Rollout, Timing]:
         """Play some episodes, and say where the time went.
@@ -46,11 +45,8 @@ class EpisodeWorker:
         """
         if weights is not None:
             self._actor.load(weights)
-        num_envs = plan.num_episodes
-        if num_envs not in self._games:
-            self._games[num_envs] = self._spec.make(num_envs)
         timing = Timing()
-        return play_episodes(self._games[num_envs], self._actor, plan, timing), timing
+        return play_episodes(self._games.of(plan.num_episodes), self._actor, plan, timing), timing
 
 
 class SliceWorker:

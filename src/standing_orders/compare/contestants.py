@@ -8,7 +8,7 @@ from typing import Any
 
 from standing_orders.cage2.defenders import ScriptedDefender
 from standing_orders.cage2.policy import NAMES, Policy
-from standing_orders.compare.config import CompareConfig
+from standing_orders.compare.config import BASELINES, EACH, CompareConfig
 from standing_orders.compare.greedy import GreedyDefender, OracleDefender
 from standing_orders.config import (
     ANY_ORDER,
@@ -19,7 +19,7 @@ from standing_orders.config import (
     TrainConfig,
     read_toml,
 )
-from standing_orders.errors import ConfigError
+from standing_orders.errors import CheckpointError, ConfigError
 from standing_orders.rules.lawful import LawfulPolicy
 from standing_orders.rules.orders import Order
 from standing_orders.runs.folder import is_run
@@ -75,6 +75,25 @@ class Contestant:
     prepare: Callable[[Task], Ready]
 
 
+def find_contestants(config: CompareConfig) -> list[Contestant]:
+    """Everybody that a comparison names; `baselines` and `@each` stand for several.
+
+    Raises:
+        ConfigError: there is no such contestant, or the order is none or missing.
+
+    Example:
+        >>> config = CompareConfig(contestants=("sleep", "greedy@each"), orders=("0", "balanced"))
+        >>> [one.name for one in find_contestants(config)]
+        ['sleep', 'greedy@0', 'greedy@balanced']
+    """
+    names: list[str] = []
+    for name in config.contestants:
+        for one in BASELINES if name == "baselines" else (name,):
+            what = one.removesuffix(EACH)
+            names += [one] if what == one else [f"{what}@{order}" for order in config.orders]
+    return [find_contestant(name) for name in dict.fromkeys(names)]
+
+
 def find_contestant(text: str) -> Contestant:
     """A contestant by name, `WHAT` or `WHAT@ORDER`.
 
@@ -102,8 +121,19 @@ def find_contestant(text: str) -> Contestant:
         return _of_folder(text, Path(what), order)
     if (PRESETS / f"{what}.toml").is_file() and "/" not in what:
         return _of_preset(text, what, order)
+    if "/" in what:
+        return _lost(text, Path(what), order)
     known = [*NAMES, *_GREEDY, *_LEARNERS, *sorted(path.stem for path in PRESETS.glob("*.toml"))]
     raise ConfigError(f"contestant {text!r}: must be a run folder or one of {', '.join(known)}")
+
+
+def _lost(text: str, path: Path, order: Order | None) -> Contestant:
+    """A run folder that is not there: named as failed, so that the others can go on."""
+
+    def prepare(_: Task) -> Ready:
+        raise CheckpointError(f"{path}: no run folder is there")
+
+    return Contestant(text, order, prepare)
 
 
 def _of_folder(text: str, path: Path, order: Order | None) -> Contestant:
@@ -139,7 +169,7 @@ def _lawful(text: str, what: str, order: Order | None) -> Contestant:
 
     def prepare(task: Task) -> Ready:
         ready = inner.prepare(task)
-        policy = LawfulPolicy(ready.policy, order.index, task.game)
+        policy = LawfulPolicy(ready.policy, [order.index], task.game)
         return Ready(policy, ready.episodes, ready.seconds)
 
     return Contestant(text, order, prepare)

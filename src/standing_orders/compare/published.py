@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from standing_orders.compare.config import CompareConfig
 from standing_orders.compare.contestants import PRESETS
 from standing_orders.config import TrainConfig, read_toml
 from standing_orders.errors import NumericsError
@@ -167,8 +168,8 @@ def run_grid(
     """
     known = {(one["setting"], one["order"]) for one in done}
     ours = Setting("ours: preset fast-order", {})
-    for setting in [*grid(), ours]:
-        for order in orders:
+    for order in orders:  # a grid that is cut short has every setting of some orders
+        for setting in [*grid(), ours]:
             if (setting.name, str(order)) in known:
                 continue
             report(f"{setting.name}: {order}")
@@ -183,33 +184,34 @@ def run_grid(
 
 
 def published(
-    path: Path,
-    orders: Sequence[Order],
-    *,
-    episodes: int,
-    seed: int,
-    report: Callable[[str], None] = lambda _: None,
+    config: CompareConfig, path: Path, *, report: Callable[[str], None] = lambda _: None
 ) -> list[dict[str, Any]]:
-    """Run the grid in a new folder, or go on with the one that is there, whose own settings hold.
+    """Run the grid in a new folder, or go on with the one that is there, whose own config holds.
+
+    Args:
+        config: its orders, training episodes and seed count.
+        path: the run folder.
+        report: told what is going on.
 
     Returns:
         All outcomes.
 
     Raises:
+        ConfigError: an order is none.
         CheckpointError: the folder cannot be used.
     """
-    if is_run(path):
+    is_there = is_run(path)
+    if is_there:
         folder = RunFolder.open(path, kind=KIND)
-    else:
-        values = {"orders": [str(order) for order in orders], "episodes": episodes, "seed": seed}
-        folder = RunFolder.create(path, values, KIND)
-    told = folder.config
+        config = CompareConfig(**folder.config)
+    orders = [Order.parse(name) for name in config.orders]
+    if not is_there:
+        folder = RunFolder.create(path, config.model_dump(mode="json"), KIND)
     with folder.lock(), folder.journal(report) as journal:
         written = journal.read()
         records = [record for record in written if record["event"] == KIND]
-        wanted = [Order.parse(name) for name in told["orders"]]
         for record in run_grid(
-            wanted, episodes=told["episodes"], seed=told["seed"], done=records, report=report
+            orders, episodes=config.train_episodes, seed=config.seed, done=records, report=report
         ):
             journal.append(record)
             records.append(record)

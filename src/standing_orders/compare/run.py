@@ -12,7 +12,7 @@ from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.defenders import ScriptedDefender
 from standing_orders.cage2.policy import Policy
 from standing_orders.compare.config import CompareConfig
-from standing_orders.compare.contestants import Contestant, Task, find_contestant
+from standing_orders.compare.contestants import Contestant, Task, find_contestants
 from standing_orders.compare.greedy import OracleDefender
 from standing_orders.config import RedAgent, SimConfig
 from standing_orders.errors import StandingOrdersError
@@ -31,7 +31,8 @@ Report = Callable[[str], None]
 def compare(config: CompareConfig, path: Path, *, report: Report = lambda _: None) -> list[Record]:
     """Measure every contestant in a new folder, or go on with the comparison that is there.
 
-    A contestant that cannot be made or played is recorded as failed, and the others go on.
+    A contestant that cannot be made or played is recorded as failed, and the others go on; called
+    again, the comparison tries it again.
 
     Args:
         config: who, and how; of a comparison that is there already, its own config holds.
@@ -48,12 +49,12 @@ def compare(config: CompareConfig, path: Path, *, report: Report = lambda _: Non
     if is_run(path):
         folder = RunFolder.open(path, kind=KIND)
         config = CompareConfig(**folder.config)
-    contestants = [find_contestant(name) for name in config.contestants]
+    contestants = find_contestants(config)
     if not is_run(path):
         folder = RunFolder.create(path, config.model_dump(mode="json"), KIND)
     with folder.lock(), folder.journal(report) as journal:
         records = journal.read()
-        known = {_key(record) for record in records}
+        known = {_key(record) for record in records if record["event"] != "failed"}
         for record in _missing(config, contestants, folder.path, known, report):
             journal.append(record)
             records.append(record)
@@ -79,8 +80,7 @@ def _missing(
     for run in range(config.seeds):  # a comparison that is cut short has some runs of everybody
         for contestant in contestants:
             for red in config.reds:
-                wanted = (contestant.name, red, run)
-                if ("result", *wanted) not in known and ("failed", *wanted) not in known:
+                if ("result", contestant.name, red, run) not in known:
                     report(f"{contestant.name} against {red}, run {run + 1} of {config.seeds}")
                     yield _measure(contestant, Task(config, red, run, path / "trained"))
     if ("final", None, None, None) not in known:

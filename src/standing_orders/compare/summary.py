@@ -65,7 +65,7 @@ def summarise(records: Sequence[Record], *, seed: int = 0) -> Summary:
         seed: of the bootstrap.
     """
     zero = {r["red"]: r["return"] for r in records if r["event"] == "reference"}
-    failed = {r["contestant"]: r["error"] for r in records if r["event"] == "failed"}
+    failed = _failed(records)
     results: dict[str, list[Record]] = {}
     for record in records:
         if record["event"] == "result" and record["contestant"] not in failed:
@@ -96,6 +96,12 @@ def summarise(records: Sequence[Record], *, seed: int = 0) -> Summary:
             )
         )
     return Summary(tuple(rows), tuple(thresholds), failed)
+
+
+def _failed(records: Sequence[Record]) -> dict[str, str]:
+    """Why contestants failed, by name: those with a run that was never measured."""
+    last = {(r["contestant"], r["red"], r["run"]): r for r in records if "run" in r}
+    return {r["contestant"]: r["error"] for r in last.values() if r["event"] == "failed"}
 
 
 def _scores(own: Sequence[Record], zero: dict[str, float]) -> Scores:

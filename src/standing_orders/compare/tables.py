@@ -82,26 +82,31 @@ class ComparisonResult:
 
 @dataclass(frozen=True)
 class StrategyResult:
-    """Ways to search side by side."""
+    """Ways to search side by side, and where policies begin."""
 
-    rows: Mapping[Any, list[Record]]  # by red agent
+    rows: Mapping[Any, list[Record]]  # of ways, by red agent
+    starts: Mapping[Any, list[Record]]  # by red agent; empty if none were asked for
 
     def tables(self) -> Sequence[Table]:
         """For people; the first is the main one."""
-        forms = {"strategy": None, "evaluations": "", "best class visited": ".2f"}
-        made = []
-        for red, rows in self.rows.items():
-            columns = tuple(
-                Column(name, forms.get(name, ".2f") or "", is_text=name == "strategy")
-                for name in rows[0]
-            )
-            cells = tuple(tuple(row.values()) for row in rows)
-            made.append(Table(f"regret against {red}", columns, cells))
-        return made
+        made = [_plain(f"regret against {red}", rows) for red, rows in self.rows.items()]
+        return made + [
+            _plain(f"where an order's policy begins, against {red}", rows)
+            for red, rows in self.starts.items()
+        ]
 
     def to_json(self) -> Any:
         """For programs."""
-        return dict(self.rows)
+        return dict(self.rows) | ({"starts": dict(self.starts)} if self.starts else {})
+
+
+def _plain(title: str, rows: Sequence[Record]) -> Table:
+    """A table of records: text, whole numbers, and numbers with two places."""
+    columns = tuple(
+        Column(name, "," if isinstance(value, int) else ".2f", is_text=isinstance(value, str))
+        for name, value in rows[0].items()
+    )
+    return Table(title, columns, tuple(tuple(row.values()) for row in rows))
 
 
 @dataclass(frozen=True)

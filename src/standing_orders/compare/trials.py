@@ -18,11 +18,20 @@ from standing_orders.config import BetaSchedule, KernelName, SearchConfig, SimCo
 from standing_orders.rules.orders import NUM_ORDERS
 from standing_orders.search.acquisition import Situation, choose
 from standing_orders.search.oracle import oracle_returns
-from standing_orders.search.surrogate import Observation, Surrogate, fit_surrogate
+from standing_orders.search.surrogate import Belief, Observation, Surrogate, fit_surrogate
 from standing_orders.seeding import child_seed
 
 EVALUATION_EPISODES = 200  # of which an evaluation is the mean
-STRATEGIES: tuple[Strategy, ...] = ("ucb", "thompson", "ei", "random", "sweep")
+# Name -> strategy and number of random orders that it chooses among; None: all 120.
+WAYS: dict[str, tuple[Strategy, int | None]] = {
+    "ucb": ("ucb", None),
+    "ucb, 10 candidates": ("ucb", 10),
+    "ucb, 6 candidates": ("ucb", 6),
+    "thompson": ("thompson", None),
+    "ei": ("ei", None),
+    "random": ("random", None),
+    "sweep": ("sweep", None),
+}
 BUDGETS = (5, 10, 20)  # evaluations
 
 
@@ -45,6 +54,7 @@ class Trial:
 
     visited: list[int]
     named: list[int]
+    belief: Belief  # of the surrogate at the end, whoever chose
 
     def first_visit(self, wanted: NDArray[np.bool_]) -> float:  # (120,)
         """Number of evaluations until one of the wanted orders is visited."""
@@ -76,6 +86,7 @@ def run_trial(
     seed: int,
     kernel: KernelName = "mallows",
     schedule: BetaSchedule = "log",
+    candidates: int | None = None,
 ) -> Trial:
     """Search for `budget` evaluations; every order passes the gate."""
     rng = np.random.default_rng(child_seed(seed, "search", strategy))
@@ -83,7 +94,9 @@ def run_trial(
     visited: list[int] = []
     named: list[int] = []
     surrogate: Surrogate = fit_surrogate([], kernel=kernel)
-    config = SearchConfig(acquisition=strategy, schedule=schedule, kernel=kernel)
+    config = SearchConfig(
+        acquisition=strategy, schedule=schedule, kernel=kernel, candidates=candidates
+    )
     for t in range(1, budget + 1):
         known = Situation(surrogate.belief, np.ones(NUM_ORDERS), visited=visited)
         order = choose(config, known, rng).order
@@ -97,7 +110,9 @@ def run_trial(
             observations, kernel=kernel, seed=child_seed(seed, "fit", t), hyperparameters=kept
         )
         named.append(max(visited, key=lambda order: surrogate.belief.mean[order]))
-    return Trial(visited, named)
+    if strategy in ("random", "sweep"):
+        surrogate = fit_surrogate(observations, kernel=kernel, seed=child_seed(seed, "fit", budget))
+    return Trial(visited, named, surrogate.belief)
 
 
 def mean_regrets(
@@ -124,40 +139,44 @@ def compare_strategies(
     num_seeds: int,
     num_episodes: int,
     seed: int,
-    strategies: Sequence[Strategy] = STRATEGIES,
+    ways: Sequence[str] = tuple(WAYS),
     budgets: Sequence[int] = BUDGETS,
     report: Callable[[str], None] = lambda _: None,
 ) -> list[dict[str, Any]]:
-    """Search the restore oracle's values of all orders in one game, with each strategy.
+    """Search the restore oracle's values of all orders in one game, in each way.
 
     Args:
         config: the game.
-        num_seeds: searches of each strategy.
+        num_seeds: searches of each way.
         num_episodes: of which an order's true value is the mean, at least 200.
         seed: root seed.
-        strategies: how the next order is chosen.
+        ways: how the next order is chosen, names of `WAYS`.
         budgets: numbers of evaluations after which to look.
         report: told what is going on.
 
     Returns:
-        A row for each strategy and budget, with 95 % bootstrap intervals over the searches.
+        A row for each way and budget, with 95 % bootstrap intervals over the searches.
     """
     returns = oracle_returns(config, max(num_episodes, EVALUATION_EPISODES), seed)
     land = of_returns(returns / TENTHS_PER_POINT)
     best = tied_with_best(returns / TENTHS_PER_POINT)
     rows = []
-    for strategy in strategies:
-        report(f"{strategy}: {num_seeds} searches of {max(budgets)} evaluations")
+    for way in ways:
+        report(f"{way}: {num_seeds} searches of {max(budgets)} evaluations")
+        strategy, candidates = WAYS[way]
         trials = [
-            run_trial(land, strategy, budget=max(budgets), seed=child_seed(seed, "trial", one))
+            run_trial(
+                land, strategy, budget=max(budgets), seed=child_seed(seed, "trial", one),
+                candidates=candidates,
+            )
             for one in range(num_seeds)
-        ]
+        ]  # fmt: skip
         for budget in budgets:
             regrets = np.array([[land.regret[trial.named[budget - 1]]] for trial in trials])
             named = estimate(mean, regrets, seed=seed)
             rows.append(
                 {
-                    "strategy": strategy,
+                    "strategy": way,
                     "evaluations": budget,
                     "named regret": named.value,
                     "low": named.low,

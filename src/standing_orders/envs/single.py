@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from standing_orders.cage2.actions import NUM_ACTIONS
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.info import true_state
+from standing_orders.cage2.own_red import OwnRedBatch
 from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.cage2.scenario import OBSERVATION_SIZE
 from standing_orders.config import ObservationStyle, RedAgent, RuleSet, SimConfig
@@ -43,6 +44,7 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         order: that fixes are judged by, in any spelling; without one the cost is 0.
         belief: put the exact belief into `info`: `belief_held`, `belief_privileged` (13 hosts),
             `belief_types` (5 unit types) and `belief_surprise`.
+        red_agent: one of your own that attacks instead, module:attribute; see `cage2.own_red`.
         render_mode: "ansi": `render` gives the board of `standing-orders play` as text;
             "rgb_array": the network as the replay draws it, which needs Pillow.
 
@@ -63,6 +65,7 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         *,
         order: str | None = None,
         belief: bool = False,
+        red_agent: str | None = None,
         render_mode: RenderMode | None = None,
     ) -> None:
         self.config = SimConfig(
@@ -76,7 +79,11 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         self.observation_space = MultiBinary(OBSERVATION_SIZE)
         self.action_space = Discrete(NUM_ACTIONS)
         self.render_mode = render_mode
-        self._batch = Cage2Batch(1, self.config)
+        self._batch = (
+            Cage2Batch(1, self.config)
+            if red_agent is None
+            else OwnRedBatch(1, self.config, red=red_agent)
+        )
         told = None if order is None else Order.parse(order).index
         self._referee = Referee(self.config, 1, order=told, has_belief=belief)
         self._action = np.zeros(1, dtype=np.int64)

@@ -2,10 +2,10 @@
 
 import os
 import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from multiprocessing import active_children
+from multiprocessing import Pipe
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -13,24 +13,34 @@ from typing import Any
 import numpy as np
 
 from standing_orders.cage2.cyborg.install import CyborgSource, import_cyborg, installed_rules
+from standing_orders.cage2.scenario import OBSERVATION_SIZE
 from standing_orders.collect.choose import open_collector
 from standing_orders.collect.games import GameSpec
 from standing_orders.collect.local import Collector
 from standing_orders.collect.loop import Timing
 from standing_orders.collect.plan import deal_reds, make_plan
-from standing_orders.config import CollectConfig, CollectorName, GameConfig, SimulatorConfig
+from standing_orders.config import (
+    CollectConfig,
+    CollectorName,
+    GameConfig,
+    SimConfig,
+    SimulatorConfig,
+    TrainConfig,
+)
 from standing_orders.errors import ConfigError, StandingOrdersError
 from standing_orders.evaluate.bare import play_bare
 from standing_orders.learn.actor import NetworkActor
-from standing_orders.learn.inputs import InputLayout
-from standing_orders.learn.networks import ActorCritic
+from standing_orders.learn.build import make_network
+from standing_orders.memory import free_bytes
 
 WORKERS = (1, 2, 4, 8, 25, 100)
-BARE: Any = "bare"  # loops without network, true state or compliance
+BARE, RAW = "bare loops", "bare loops, no wrapper"  # no network, true state or compliance
 _ALONE: tuple[CollectorName, ...] = ("batch", "sequential")  # they have no workers
 _PARALLEL: tuple[CollectorName, ...] = ("lockstep", "episodes", "ray")
 _MEMORY_SHARE = 0.7  # of what is free that a cell may be expected to take
-_OWN_EPISODES = 200  # an update's worth, for our simulator
+_OWN_EPISODES = 200  # of a plan: an update's worth, for our simulator
+_CYBORG_EPISODES = 40  # the same for CybORG, or 4 for each worker if that is more
+_PIPE_TRIES = 2_000
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,11 @@ class Cell:
     transport: float = 0.0
     memory_mb: float | None = None  # of this process and its workers, shared pages counted once
     note: str = ""  # why there is no figure
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return f"{self.simulator}, {self.collector}, {self.workers} workers"
 
     @property
     def rate(self) -> float | None:
@@ -71,6 +86,7 @@ def measure_cells(
     collectors: Sequence[CollectorName] = (*_ALONE, *_PARALLEL),
     seconds: float = 3.0,
     limit: float = 120.0,
+    announce: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Cell]:
     """Measure every collector, a cell at a time.
 
@@ -80,18 +96,15 @@ def measure_cells(
         collectors: which.
         seconds: to play for in each cell, at least one plan.
         limit: seconds after which a cell is given up.
+        announce: told what is measured next.
     """
     per_worker: dict[str, float] = {}
-    names: list[Any] = [name for name in collectors if name in _ALONE]
-    cells = [(name, 1) for name in names]
-    parallel = [name for name in collectors if name in _PARALLEL]
-    if spec.cyborg is not None:
-        parallel = [BARE, *parallel]
-    cells += [(name, count) for name in parallel for count in workers]
-    for name, count in cells:
+    for name, count in _places(spec, collectors, workers):
         blank = Cell("cyborg" if spec.cyborg else "own", name, count)
+        announce(f"{blank.title}: at most {limit:.0f} s")
         needed = per_worker.get(name, 0.0) * count
-        if needed > _MEMORY_SHARE * _free_mb():
+        free = free_bytes()
+        if free is not None and needed > _MEMORY_SHARE * free / 1e6:
             yield replace(blank, note=f"would take {needed / 1000:.1f} GB")
             continue
         try:
@@ -108,20 +121,35 @@ def measure_cells(
         yield cell
 
 
+def _places(
+    spec: GameSpec, collectors: Sequence[CollectorName], workers: Sequence[int]
+) -> list[tuple[str, int]]:
+    """Names and numbers of workers of all cells."""
+    alone = [name for name in collectors if name in _ALONE]
+    parallel: list[str] = [name for name in collectors if name in _PARALLEL]
+    if spec.cyborg is not None:
+        parallel = [RAW, BARE, *parallel]
+    return [(name, 1) for name in alone] + [(name, n) for name in parallel for n in workers]
+
+
 def _measure_cell(blank: Cell, spec: GameSpec, seconds: float) -> Cell:
-    if blank.collector == BARE:
+    if blank.collector in (BARE, RAW):
         assert spec.cyborg is not None
-        episodes, taken = play_bare(spec.cyborg, blank.workers, seconds)
+        config = SimConfig(**spec.game.model_dump())
+        episodes, taken = play_bare(
+            spec.cyborg, config, blank.workers, seconds=seconds, is_wrapped=blank.collector == BARE
+        )
         return replace(blank, episodes=episodes, seconds=taken, environment=1.0)
-    config = CollectConfig(collect=blank.collector, workers=blank.workers)
-    with open_collector(spec, config, report=_ignore) as collector:
+    name: Any = blank.collector
+    crew = CollectConfig(collect=name, workers=blank.workers)
+    with open_collector(spec, crew, report=_ignore) as collector:
         return _fill(blank, collector, seconds)
 
 
 def _fill(blank: Cell, collector: Collector, seconds: float) -> Cell:
-    layout = InputLayout()
-    actor = NetworkActor(ActorCritic(layout, hidden=(64, 64), activation="tanh", seed=0))
-    per_plan = max(2, blank.workers) if collector.spec.cyborg else _OWN_EPISODES
+    actor = NetworkActor(make_network(TrainConfig()))  # as `train` begins: belief, lawful actions
+    is_cyborg = collector.spec.cyborg is not None
+    per_plan = max(_CYBORG_EPISODES, 4 * blank.workers) if is_cyborg else _OWN_EPISODES
 
     def play(seed: int, count: int) -> None:
         orders = np.zeros(count, dtype=np.int64)
@@ -147,6 +175,21 @@ def _fill(blank: Cell, collector: Collector, seconds: float) -> Cell:
     )  # fmt: skip
 
 
+def pipe_seconds() -> float:
+    """What sending one environment's step takes: an action there, what was seen back."""
+    here, there = Pipe()
+    seen = (np.zeros(OBSERVATION_SIZE, dtype=np.int8), np.int32(0), np.int16(0))
+    began = perf_counter()
+    for _ in range(_PIPE_TRIES):
+        for sender, receiver, message in ((here, there, np.int64(0)), (there, here, seen)):
+            sender.send(message)
+            receiver.recv()
+    taken = perf_counter() - began
+    here.close()
+    there.close()
+    return taken / _PIPE_TRIES
+
+
 def _ignore(_: str) -> None:
     """Nobody is told."""
 
@@ -166,23 +209,30 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 def _memory_mb() -> float | None:
-    """Memory of this process and its workers; None where the system does not say."""
+    """Memory of this process and all that it started; None where the system does not say."""
     total = 0
-    for pid in (os.getpid(), *(child.pid for child in active_children())):
+    for pid in _family():
         try:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+        except ProcessLookupError:  # it has just ended
+            continue
         except OSError:
             return None
         total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
     return total / 1000
 
 
-def _free_mb() -> float:
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return float("inf")
-    return next(int(line.split()[1]) / 1000 for line in lines if line.startswith("MemAvailable"))
+def _family() -> list[int]:
+    """This process, its children, their children and so on: Ray's workers are not our children."""
+    children: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parent = int(path.read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(path.parent.name))
+    found = [os.getpid()]
+    for pid in found:
+        found += children.get(pid, [])
+    return found
 
 
 def games(simulator: SimulatorConfig) -> list[GameSpec]:

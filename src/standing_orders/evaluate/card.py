@@ -45,7 +45,7 @@ _COLUMNS = (
 class Score:
     """Return of a policy against one red agent (or the sum over several) up to one horizon."""
 
-    red: str  # red agent, or "total"
+    red: str  # red agent, module:attribute of one of the user's own, or "total"
     horizon: int | None  # None: sum over all horizons
     mean: float
     std_error: float
@@ -79,7 +79,7 @@ class ScoreCard:
     version: str
     scores: tuple[Score, ...]
     obedience: dict[str, list[Obedience]] = field(default_factory=dict)  # by red agent
-    simulator: str = "own"  # or "cyborg"; with the red agent, if it is none of the known ones
+    simulator: str = "own"  # or "cyborg"
 
     def score(self, red: str, horizon: int | None) -> Score:
         """Look one score up."""
@@ -170,9 +170,10 @@ def evaluate(
             policy, config, horizons=HORIZONS, num_episodes=num_episodes, seed=seed,
             num_threads=num_threads, elsewhere=elsewhere, advance=advance,
         )  # fmt: skip
+        attacker = (elsewhere and elsewhere.red_agent) or red
         for column, horizon in enumerate(HORIZONS):
-            scores.append(_score(red, horizon, tenths[:, column]))
-        scores.append(_score(red, None, tenths.sum(axis=1)))
+            scores.append(_score(attacker, horizon, tenths[:, column]))
+        scores.append(_score(attacker, None, tenths.sum(axis=1)))
     if len(reds) > 1:
         scores += [_total(scores, horizon) for horizon in (*HORIZONS, None)]
     obedience = _obedience(

@@ -27,10 +27,13 @@ class Elsewhere:
     @property
     def simulator(self) -> str:
         """What a score must say of where it comes from."""
+        return "own" if self.collector.spec.cyborg is None else "cyborg"
+
+    @property
+    def red_agent(self) -> str | None:
+        """A red agent of the user's own that attacks instead of those known."""
         spec = self.collector.spec
-        name = "own" if spec.cyborg is None else "cyborg"
-        red = spec.red_agent if spec.cyborg is None else spec.cyborg.red
-        return name if red is None else f"{name}, red agent {red}"
+        return spec.red_agent if spec.cyborg is None else spec.cyborg.red
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ _CELL_COLUMNS = (
     Column("difference", "+.2f"),
     Column("low 90 %", "+.2f", drop=1),
     Column("high 90 %", "+.2f", drop=1),
+    Column("z", "+.1f", drop=3),
     Column("margin", ".2f", drop=2),
     Column("TOST p", ".4f", drop=3),
     Column("verdict", is_text=True),
@@ -58,12 +59,18 @@ class Comparison:
     own_mean: float
     other_mean: float
     difference: float  # other - own
+    std_error: float  # of the difference
     low: float  # 90 % interval of the difference
     high: float
     margin: float  # in points
     p_value: float  # of the two one-sided tests together
     ks_distance: float  # Kolmogorov-Smirnov, between the distributions of returns
     ks_p_value: float
+
+    @property
+    def z(self) -> float | None:
+        """The difference in standard errors; None if neither simulator varies."""
+        return self.difference / self.std_error if self.std_error else None
 
     @property
     def verdict(self) -> str:
@@ -76,7 +83,7 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a JSON file."""
-        return {**asdict(self), "verdict": self.verdict}
+        return {**asdict(self), "z": self.z, "verdict": self.verdict}
 
 
 @dataclass(frozen=True)
@@ -123,7 +130,7 @@ class Equivalence:
             tuple(
                 (
                     cell.red, cell.horizon, cell.own_episodes, cell.other_episodes, cell.own_mean,
-                    cell.other_mean, cell.difference, cell.low, cell.high, cell.margin,
+                    cell.other_mean, cell.difference, cell.low, cell.high, cell.z, cell.margin,
                     cell.p_value, cell.verdict, cell.ks_distance, cell.ks_p_value,
                 )
                 for cell in self.cells
@@ -192,6 +199,7 @@ def compare_returns(
         own_mean=float(own.mean()),
         other_mean=float(other.mean()),
         difference=difference,
+        std_error=error,
         low=difference - half,
         high=difference + half,
         margin=margin * spread,

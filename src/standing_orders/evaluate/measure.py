@@ -15,9 +15,11 @@ from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.policy import Policy, in_game
 from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.config import GameConfig, GateConfig
+from standing_orders.memory import EPISODE_BYTES, require_memory
 from standing_orders.rules.compliance import (
     NUM_TALLIES,
     OrderCompliance,
+    compliance_spread,
     count_with_late,
     judge_all,
     look_all,
@@ -50,12 +52,14 @@ class Measured:
     strict: Ratio  # with 95 % intervals
     contested: Ratio
     gate: GateResult
+    spread: float | None = None  # of strict compliance between episodes; see `compliance_spread`
 
     def compliance_json(self) -> dict[str, Any]:
         """The compliance figures as plain data."""
         return {
             "strict_interval95": [self.strict.low, self.strict.high],
             "contested_interval95": [self.contested.low, self.contested.high],
+            "strict_spread": self.spread,
             **self.kept.to_json(),
         }
 
@@ -79,6 +83,7 @@ class Measured:
             Ratio(kept.strict_compliance, *data["strict_interval95"]),
             Ratio(kept.contested_compliance, *data["contested_interval95"]),
             GateResult.from_json(data),
+            data.get("strict_spread"),  # not in journals of before it was kept
         )
 
 
@@ -141,6 +146,7 @@ def summarise_episodes(
         strict=pooled_ratio(*ratio_of_tallies(tallies, is_contested=False)),
         contested=pooled_ratio(*ratio_of_tallies(both, is_contested=True)),
         gate=judge_gate(tallies, gate, late_tallies),
+        spread=compliance_spread(tallies),
     )
 
 
@@ -214,7 +220,12 @@ def _play_batch(
 
 
 def fresh_seeds(seed: int, num_episodes: int) -> NDArray[np.uint64]:  # (num_episodes,)
-    """Seeds of fresh episodes; every batch of them has a child seed of its own."""
+    """Seeds of fresh episodes; every batch of them has a child seed of its own.
+
+    Raises:
+        ResourceError: there are more than memory could hold the results of.
+    """
+    require_memory(EPISODE_BYTES * float(num_episodes), f"{num_episodes} episodes")
     return np.concatenate(
         [
             environment_seeds(

@@ -84,29 +84,42 @@ def _train(runs: Sequence[Run], num_episodes: int, tell: Tell) -> list[Block]:
 
 
 def _search(runs: Sequence[Run], num_episodes: int, tell: Tell) -> list[Block]:
-    from standing_orders.report import search  # noqa: PLC0415  # scikit-learn takes seconds
+    from standing_orders.report import course, overlay, search  # noqa: PLC0415  # takes seconds
 
-    sections: list[Block] = []
+    founds, sections = [], []
     for run in runs:
         try:
-            found = search.read_search(run)
+            founds.append(search.read_search(run))
         except StandingOrdersError as err:
             sections.append(doc.section(run.name, doc.warning(str(err))))
-            continue
+    if len(founds) > 1:
+        sections.append(overlay.overlay_section(founds))
+    for found in founds:
         made = [
             search.answer_section(found),
             search.matters_section(found),
             search.board_section(found),
-            search.surrogate_section(found),
-            search.training_section(found),
+            course.surrogate_section(found),
+            course.training_section(found),
         ]
-        if len(runs) > 1:
-            made = [section | {"title": f"{section['title']}: {run.name}"} for section in made]
-        sections += made
+        sections += _titled(made, found.run.name if len(runs) > 1 else None)
     ended = [run for run in runs if (run.path / "best" / "run.json").is_file()]
     if num_episodes and ended:
         sections += _play(ended, [run.path / "best" for run in ended], num_episodes, tell)
     return [*sections, parts.how_to_repeat(runs)]
+
+
+def _titled(sections: Sequence[Block], name: str | None) -> list[Block]:
+    """The same sections, each with the name of its run if there are several.
+
+    The bar at the top then has one entry for each run.
+    """
+    if name is None:
+        return list(sections)
+    return [
+        section | {"title": f"{section['title']}: {name}", "short": "" if place else name}
+        for place, section in enumerate(sections)
+    ]
 
 
 def _detect(runs: Sequence[Run], num_episodes: int, tell: Tell) -> list[Block]:
@@ -132,12 +145,10 @@ def _detect(runs: Sequence[Run], num_episodes: int, tell: Tell) -> list[Block]:
 def _compare(runs: Sequence[Run], _num_episodes: int, _tell: Tell) -> list[Block]:
     from standing_orders.report import compare  # noqa: PLC0415
 
-    made = []
+    make = compare.published_sections if runs[0].kind == "published" else compare.sections
+    made = [compare.overlay(runs)] if len(runs) > 1 and runs[0].kind == "compare" else []
     for run in runs:
-        one = compare.sections(run)
-        if len(runs) > 1:
-            one = [section | {"title": f"{section['title']}: {run.name}"} for section in one]
-        made += one
+        made += _titled(make(run), run.name if len(runs) > 1 else None)
     return [*made, parts.how_to_repeat(runs)]
 
 
@@ -201,10 +212,12 @@ _SECTIONS: dict[str, Callable[[Sequence[Run], int, Tell], list[Block]]] = {
     "search": _search,
     "detect": _detect,
     "compare": _compare,
+    "published": _compare,
 }
 _TITLES = {
     "train": "Training",
     "search": "Search for the best order",
     "detect": "Detection team",
     "compare": "Comparison",
+    "published": "Published settings",
 }

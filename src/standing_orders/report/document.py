@@ -223,6 +223,22 @@ def parallel(
     }
 
 
+def choice(label: str, options: Mapping[str, Block]) -> Block | None:
+    """One of several blocks, picked by the reader; the first at the beginning.
+
+    Args:
+        label: of the picker.
+        options: name -> block.
+    """
+    if not options:
+        return None
+    return {
+        "kind": "choice",
+        "label": label,
+        "options": [{"name": name, "block": block} for name, block in options.items()],
+    }
+
+
 def replay(episodes: Sequence[Episode]) -> Block:
     """The player."""
     return {"kind": "replay", "episodes": [episode.to_json() for episode in episodes]}

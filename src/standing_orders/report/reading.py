@@ -11,12 +11,18 @@ import numpy as np
 
 from standing_orders.config import Config, SearchConfig, TrainConfig, read_toml
 from standing_orders.errors import CheckpointError, ConfigError, StandingOrdersError
-from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.plain import decode, lookup
-from standing_orders.runs.shipped import locate
+from standing_orders.runs.folder import RunFolder, kind_of_run
+from standing_orders.runs.plain import lookup
 
 Record = dict[str, Any]
-KINDS = ("train", "search", "detect", "compare")
+# Kinds of run, and the command that makes each.
+KINDS = {
+    "train": "train",
+    "search": "search",
+    "detect": "detect train",
+    "compare": "compare",
+    "published": "compare --published",
+}
 MAX_POINTS = 400  # of a curve; more are put together
 # What a run's config holds besides the values of its model.
 _ADDED = {"start", "base_run", "data_sha256"}
@@ -37,7 +43,7 @@ class Run:
     @property
     def command(self) -> str:
         """The command that makes such runs."""
-        return "detect train" if self.kind == "detect" else self.kind
+        return KINDS[self.kind]
 
 
 def read_run(path: Path) -> Run:
@@ -64,16 +70,22 @@ def kind_of(path: Path) -> str:
     Raises:
         CheckpointError: it is no run, or of no known kind.
     """
-    mark = locate(path) / "run.json"
-    try:
-        kind = decode(mark.read_bytes()).get("kind")
-    except FileNotFoundError as err:
-        raise CheckpointError(f"{path}: not a run: there is no run.json in it") from err
-    except (OSError, ValueError, AttributeError) as err:
-        raise CheckpointError(f"{mark}: cannot be read: {err}") from err
+    kind = kind_of_run(path)
     if kind not in KINDS:
         raise CheckpointError(f"{path}: a run of kind {kind!r}: must be one of {', '.join(KINDS)}")
-    return str(kind)
+    return kind
+
+
+def clock_seconds(path: Path) -> float | None:
+    """Time between the first and the last record of a run, by its files; None if it has none.
+
+    A journal says nothing about the clock, so that a repeated run has the same bytes.
+    """
+    try:
+        began, ended = ((path / name).lstat().st_mtime for name in ("run.json", "journal.jsonl"))
+    except OSError:
+        return None
+    return round(max(ended - began, 0.0), 1)
 
 
 def named_apart(runs: Sequence[Run]) -> list[Run]:

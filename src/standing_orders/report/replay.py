@@ -21,6 +21,7 @@ from standing_orders.report.replays import (
 )
 from standing_orders.rules.orders import Order
 from standing_orders.runs.folder import is_run
+from standing_orders.runs.loop import best_of_search
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def source_of(name: str) -> Source:
         make(None)  # an unknown name is refused before anything is played
         return Source(make, None, takes_order=False, game=SimConfig())
     if kind_of(path) == "search":
-        path = path / "best"
+        path = best_of_search(path)
     run = read_run(path)
     order = order_of(run)
     return Source(policy_maker(path), order, takes_order=order is not None, game=game_of(run))
@@ -78,12 +79,11 @@ def find_replay(task: ReplayTask) -> list[Episode]:
     is_fork = task.fork_at is not None
     if not is_fork and task.fork_policy is not None:
         raise ConfigError(f"policy = {task.fork_policy!r}: name the step of the fork too (fork-at)")
-    if wanted is not None and not is_fork and not source.takes_order:
+    others = [_other(task, source, wanted)] if is_fork else []
+    if wanted is not None and not source.takes_order:
         # A scripted defender is not told anything, but may be judged by an order.
         source = Source(_untold(source.make), wanted, takes_order=False, game=source.game)
-        wanted = None
     order = wanted if wanted is not None and not is_fork else source.order
-    others = [_other(task, source, wanted)] if is_fork else []
     return find_episodes(
         source.make if source.takes_order else _untold(source.make),
         task.game or source.game,

@@ -1,4 +1,4 @@
-"""What a report shows of a search."""
+"""What a report shows of what a search found."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,17 +8,15 @@ import numpy as np
 
 from standing_orders.cage2.scenario import NUM_UNIT_TYPES, UNIT_TYPES
 from standing_orders.config import SearchConfig
-from standing_orders.errors import StandingOrdersError
 from standing_orders.report import document as doc
 from standing_orders.report.document import Block
-from standing_orders.report.reading import Record, Run, curve, read_run
+from standing_orders.report.reading import Record, Run
 from standing_orders.rules.orders import NUM_ORDERS, RANKS, Order
 from standing_orders.search.answer import Answer, answer
 from standing_orders.search.records import read_record
 from standing_orders.search.state import SearchState
 from standing_orders.stats import NORMAL_95
 
-MAX_MOMENTS = 60  # of the surrogate that the page can show
 _PLACES = ("first", "second", "third", "fourth", "fifth")
 
 
@@ -207,96 +205,3 @@ def _places_chart(ranking: Sequence[Record]) -> Block | None:
         note="One line for each order, blue the best and orange the worst; drag along an axis to "
         "keep the lines that cross it there, click it to let them all back.",
     )
-
-
-def surrogate_section(found: Found) -> Block:
-    """What the surrogate believed after each visit, and how the best came about."""
-    results = found.state.results
-    if not results:
-        return doc.section("How it searched")
-    stops = np.unique(np.linspace(0, len(results), min(len(results), MAX_MOMENTS) + 1).astype(int))
-    last = found.state.belief.mean
-    moments, best = [], -np.inf
-    regrets: list[tuple[int, float]] = []
-    for stop in stops[stops > 0]:
-        seen = results[: int(stop)]
-        belief = SearchState(found.state.config, tuple(seen)).belief
-        visited = [result.order.index for result in seen]
-        best = max(best, *(float(last[order]) for order in visited))
-        regret = float(last.max()) - best
-        regrets.append((int(stop), regret))
-        moments.append(
-            {
-                "mean": [round(float(value), 2) for value in belief.mean],
-                "std": [round(float(value), 2) for value in belief.std],
-                "visited": visited,
-                "regret": regret,
-            }
-        )
-    scrub = {
-        "kind": "surrogate",
-        "title": "The surrogate after each visit",
-        "orders": [str(Order(order)) for order in range(NUM_ORDERS)],
-        "moments": moments,
-        "note": "Mean and one standard deviation for each of the 120 orders; blue ones have been "
-        "visited. Move the slider to see it learn.",
-    }
-    regret_line = {
-        "name": "regret",
-        "x": [place for place, _ in regrets],
-        "y": [round(value, 3) for _, value in regrets],
-    }
-    return doc.section(
-        "How it searched",
-        doc.grid(
-            doc.wide(scrub),
-            doc.lines(
-                "Regret", [regret_line], x="visits", y="points below the best of all",
-                note="How far the best order visited so far is below the best of all 120, both by "
-                "the last belief.", include=[0.0],
-            ),
-            _cost_chart([result.to_json() for result in results]),
-        ),
-        short="Search",
-    )  # fmt: skip
-
-
-def _cost_chart(results: Sequence[Record]) -> Block:
-    names = ("training", "gate", "evaluation")
-    series = [
-        {
-            "name": name,
-            "x": [record["iteration"] for record in results],
-            "y": [record["episodes"].get(name, 0) for record in results],
-        }
-        for name in names
-    ]
-    return doc.lines("Episodes of each visit", series, x="visit", y="episodes", include=[0.0])
-
-
-def training_section(found: Found, *, max_orders: int = 120) -> Block:
-    """Curves of every policy that the search trained, linked with the leaderboard."""
-    rewards, strict, problems = [], [], []
-    for record in found.board[:max_orders]:
-        try:
-            policy = read_run(found.run.path / "policies" / str(record["policy"]))
-        except StandingOrdersError as err:
-            problems.append(doc.warning(str(err)))
-            continue
-        shown = {"name": record["order"], "key": str(record["order_id"]), "max_points": 60}
-        rewards.append(curve(policy.records, "total_episodes", "reward.environment", **shown))
-        strict.append(curve(policy.records, "total_episodes", "compliance.strict", **shown))
-    if not any(len(line["x"]) > 1 for line in rewards):
-        return doc.section("Training of each order", *problems)
-    return doc.section(
-        "Training of each order",
-        *problems,
-        doc.grid(
-            doc.lines("Environment reward", rewards, x="episodes", y="mean return of a batch"),
-            doc.lines(
-                "Strict compliance", strict, x="episodes", y="share of a batch", form="percent",
-                value_range=(0, 1),
-            ),
-        ),
-        short="Training",
-    )  # fmt: skip

@@ -81,39 +81,72 @@ def _prefix(runs: Sequence[Run], run: Run) -> str:
 
 def training_section(runs: Sequence[Run]) -> Block:
     """Rewards, compliance and losses over episodes."""
-    with_records = [run for run in runs if run.records]
-    if not with_records:
+    runs = [run for run in runs if run.records]
+    if not runs:
         return doc.section("Training", short="Training")
-    many = len(with_records) > 1
-    rewards = {"environment": "environment"} if many else REWARDS
-    figures = {"strict": "strict", "contested": "contested"} if many else FIGURES
-    marks = [] if many else _gate_marks(with_records[0].records)
-    chart = doc.grid(
-        doc.lines(
-            "Reward of an episode",
-            _curves(with_records, "reward", rewards),
-            x="episodes", y="mean return of a batch", marks=marks,
-            note="Environment reward is the score; the alignment bonus only teaches.",
-        ),
-        doc.lines(
-            "Compliance",
-            _curves(with_records, "compliance", figures),
-            x="episodes", y="share of a batch", form="percent", value_range=(0, 1), marks=marks,
-            levels=[("gate", with_records[0].config["gate"]["threshold"])],
-            note="Contested: while two or more types are held, the only share that can tell orders "
-            "apart. Vertical lines: the gate was measured on fresh episodes (solid: passed).",
-        ),
-        doc.lines(
-            "Entropy of the policy",
-            _curves(with_records, "loss", {"entropy": "entropy"}), x="episodes", y="nats",
-        ),
-        doc.lines(
-            "Size of an update",
-            _curves(with_records, "loss", {"kl": "KL divergence", "clip_fraction": "clipped"}),
-            x="episodes", y="KL, share clipped",
+    return doc.section(
+        "Training",
+        doc.grid(
+            *(_overlaid(runs) if len(runs) > 1 else _alone(runs[0])),
+            doc.lines(
+                "Entropy of the policy",
+                _curves(runs, "loss", {"entropy": "entropy"}), x="episodes", y="nats",
+            ),
+            doc.lines(
+                "Size of an update",
+                _curves(runs, "loss", {"kl": "KL divergence", "clip_fraction": "clipped"}),
+                x="episodes", y="KL, share clipped",
+            ),
         ),
     )  # fmt: skip
-    return doc.section("Training", chart)
+
+
+def reward_chart(series: Sequence[dict[str, Any]], title: str, **more: Any) -> Block:
+    """Some rewards over episodes."""
+    return doc.lines(
+        title, series, x="episodes", y="mean return of a batch",
+        note="Environment reward is the score; the alignment bonus only teaches.", **more,
+    )  # fmt: skip
+
+
+def share_chart(series: Sequence[dict[str, Any]], title: str, run: Run, **more: Any) -> Block:
+    """Some compliance figures over episodes."""
+    return doc.lines(
+        title, series, x="episodes", y="share of a batch", form="percent", value_range=(0, 1),
+        levels=[("gate", run.config["gate"]["threshold"])],
+        note="Contested: while two or more types are held, the only share that can tell orders "
+        "apart. Vertical lines: the gate was measured on fresh episodes (solid: passed).", **more,
+    )  # fmt: skip
+
+
+def _alone(run: Run) -> list[Block]:
+    marks = _gate_marks(run.records)
+    return [
+        reward_chart(_curves([run], "reward", REWARDS), "Reward of an episode", marks=marks),
+        share_chart(_curves([run], "compliance", FIGURES), "Compliance", run, marks=marks),
+    ]
+
+
+def _overlaid(runs: Sequence[Run]) -> list[Block | None]:
+    """The same of several runs, one figure at a time; gates as marks are named by their run."""
+    marks = [
+        (place, f"{run.name}: {name}", good)
+        for run in runs
+        for place, name, good in _gate_marks(run.records)
+    ]
+    rewards = {
+        name: reward_chart(
+            _curves(runs, "reward", {key: name}), f"Reward of an episode: {name}", marks=marks
+        )
+        for key, name in REWARDS.items()
+    }
+    shares = {
+        name: share_chart(
+            _curves(runs, "compliance", {key: name}), f"Compliance: {name}", runs[0], marks=marks
+        )
+        for key, name in FIGURES.items()
+    }
+    return [doc.choice("Reward", rewards), doc.choice("Figure", shares)]
 
 
 def _curves(runs: Sequence[Run], group: str, names: dict[str, str]) -> list[dict[str, Any]]:

@@ -197,6 +197,18 @@ def count_episodes(tallies: NDArray[np.int64]) -> OrderCompliance:  # (num_envs,
     )
 
 
+def compliance_spread(tallies: NDArray[np.int64]) -> float | None:  # (num_envs, NUM_TALLIES)
+    """Standard deviation of strict compliance between episodes; None with fewer than two judged.
+
+    Episodes without a judged fix have no compliance and are left out.
+    """
+    compliant, judged = ratio_of_tallies(tallies, is_contested=False)
+    has_any = judged > 0
+    if has_any.sum() < 2:
+        return None
+    return float((compliant[has_any] / judged[has_any]).std(ddof=1))
+
+
 def count_with_late(
     tallies: NDArray[np.int64],  # (num_episodes, NUM_TALLIES)
     late: NDArray[np.int64] | None,  # (num_late, NUM_TALLIES)

@@ -64,7 +64,8 @@ def choose(config: SearchConfig, known: Situation, rng: np.random.Generator) -> 
 
     An order that has just failed is not picked, unless `config.continue_failed` or nothing else is
     left. One visited `config.max_visits` times is not picked again while others are left: a new
-    order tells more than a second look at one whose neighbours are known.
+    order tells more than a second look at one whose neighbours are known. With `config.candidates`
+    the model's best of so many random ones of the rest is picked, as other systems do.
 
     Args:
         config: strategy and its settings.
@@ -81,7 +82,7 @@ def choose(config: SearchConfig, known: Situation, rng: np.random.Generator) -> 
         allowed &= visits == visits[allowed].min()
         order = int(np.argmax(allowed)) if strategy == "sweep" else _draw(allowed, rng)
         return Pick(order, None, strategy)
-    allowed = _fresh(config, known, visits, allowed)
+    allowed = _some(_fresh(config, known, visits, allowed), config.candidates, rng)
     if len(known.seen) < config.spread:
         return _best(spread_score(known.seen), allowed, rng, "spread")
     return _best(_score(config, known, rng), allowed, rng, strategy)
@@ -171,6 +172,20 @@ def _fresh(
     if config.continue_failed:
         is_fresh[sorted(set(known.just_failed) - set(known.pending))] = True
     return is_fresh if is_fresh.any() else allowed
+
+
+def _some(
+    allowed: NDArray[np.bool_],  # (120,)
+    count: int | None,
+    rng: np.random.Generator,
+) -> NDArray[np.bool_]:  # (120,)
+    """So many of the allowed orders, drawn at random; all without a number."""
+    orders = np.flatnonzero(allowed)
+    if count is None or count >= len(orders):
+        return allowed
+    kept = np.zeros(NUM_ORDERS, dtype=np.bool_)
+    kept[rng.choice(orders, count, replace=False)] = True
+    return kept
 
 
 def _best(

@@ -109,7 +109,8 @@ def answer(belief: Belief, *, best: int | None = None, level: float = LEVEL) -> 
     Args:
         belief: joint posterior of the orders' values.
         best: the order that others are compared with; the one with the highest mean if left out.
-        level: probability that a statement must have.
+        level: probability that the statements must have, those about ties all together and those
+            about precedences all together.
 
     Raises:
         ConfigError: the level is not between 0.5 and 1.
@@ -127,7 +128,11 @@ def answer(belief: Belief, *, best: int | None = None, level: float = LEVEL) -> 
 
 
 def ties_of(belief: Belief, best: int, *, level: float = LEVEL) -> tuple[int, ...]:
-    """Orders that are not worse than the best one with probability `level`, best mean first."""
+    """Orders that cannot be told apart from the best one, best mean first.
+
+    The level holds for all other orders at once (Bonferroni). One by one, a search that names
+    the best of 60 equal orders would call more than half of the others worse.
+    """
     variance = (
         np.diag(belief.covariance) + belief.covariance[best, best] - 2 * belief.covariance[:, best]
     )
@@ -135,8 +140,9 @@ def ties_of(belief: Belief, best: int, *, level: float = LEVEL) -> tuple[int, ..
     std = np.sqrt(np.maximum(variance, 0.0))
     # Without any spread a difference is certain, and no difference is none.
     worse = np.where(std > 0, ndtr(gap / np.where(std > 0, std, 1.0)), np.where(gap > 0, 1.0, 0.5))
+    needed = 1 - (1 - level) / (NUM_ORDERS - 1)
     ranking = np.argsort(-belief.mean, kind="stable")
-    return tuple(int(order) for order in ranking if order != best and worse[order] < level)
+    return tuple(int(order) for order in ranking if order != best and worse[order] < needed)
 
 
 def _precedences(belief: Belief, level: float) -> tuple[Precedence, ...]:

@@ -34,6 +34,7 @@ SAMPLING_COLUMNS = {
     "Total_Episodes": "total_episodes",
     "Decided_By": "decided_by",
     "Verdict": "verdict",
+    "Strict_Compliance_Std": "compliance.strict_spread",
 }
 LEADERBOARD_COLUMNS = {
     "Rank": "rank",

@@ -99,7 +99,7 @@ class Visit:
     chance: float  # to pass the gate
     visit: int  # of this order, from 1
     policy: str  # name of its folder
-    start: str  # kind of start, for `nearest` with the other order
+    start: str  # kind of start, for `nearest` and `previous` with the other order
 
     def _visit_json(self) -> Json:
         values = {name: getattr(self, name) for name in _VISIT_FIELDS if name != "order"}
@@ -119,10 +119,15 @@ def _read_visit(cls: type[SomeVisit], data: Json, **rest: Any) -> SomeVisit:
 class Choice(Visit):
     """A visit that is to be made."""
 
-    start_policy: str | None  # of `nearest`: the other order's policy
+    start_policy: str | None  # of `nearest` and `previous`: the other order's policy
     before: Counters
     limit: int  # of all episodes of the policy; see `Trainer.go_on`
     evaluation_episodes: int
+
+    @property
+    def start_name(self) -> str | None:
+        """Name of the run that the policy begins with, in a first visit."""
+        return self.start if self.start == "base" else self.start_policy
 
     def to_json(self) -> Json:
         """Plain data for the journal."""

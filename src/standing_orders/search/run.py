@@ -14,9 +14,10 @@ import numpy as np
 from standing_orders.config import SearchConfig
 from standing_orders.errors import CheckpointError, ConfigError
 from standing_orders.evaluate.measure import fresh_seeds
-from standing_orders.learn.build import ask_network, measure_network
+from standing_orders.learn.build import ask_network, check_memory, measure_network
 from standing_orders.learn.run import load_network, start_from
 from standing_orders.learn.trainer import Trainer
+from standing_orders.memory import EPISODE_BYTES, require_memory
 from standing_orders.rules.orders import NUM_ORDERS, Order
 from standing_orders.runs.folder import RunFolder
 from standing_orders.search import budget
@@ -71,7 +72,12 @@ def search(
     """
     if base is not None and config.start != "base":
         raise ConfigError(f"start = {config.start!r}: a base policy is of no use then")
+    if config.candidates is not None and config.acquisition in ("random", "sweep"):
+        raise ConfigError(
+            f"candidates = {config.candidates}: acquisition = {config.acquisition!r} has none"
+        )
     budget.for_orders(config, is_base_given=base is not None)
+    _check_memory(config, is_base_given=base is not None)
     # Tried out before anything is written: a base with other inputs or layers is of no use.
     given = None if base is None else start_from(Trainer(order_config(config, Order(0))), base)
     folder = RunFolder.create(path, config.model_dump(mode="json") | {"base_run": given}, KIND)
@@ -81,10 +87,22 @@ def search(
         return _Search(folder, config, engine or LocalEngine(), watch, report).go_on()
 
 
+def _check_memory(config: SearchConfig, *, is_base_given: bool) -> None:
+    """Refuse measurements that do not fit into memory, before hours of work lead to them."""
+    check_memory(order_config(config, Order(0)))
+    largest = max(
+        config.evaluation_episodes,
+        budget.final_reserve(config, is_base_given=is_base_given),
+        budget.for_prior(config, is_base_given=is_base_given),
+    )
+    require_memory(EPISODE_BYTES * float(largest), f"a measurement of {largest} episodes")
+
+
 def resume_search(
     path: Path,
     *,
     budget: int | None = None,
+    max_orders: int | None = None,
     engine: Engine | None = None,
     watch: Watch = lambda *_: None,
     report: Report = print,
@@ -94,24 +112,38 @@ def resume_search(
     Args:
         path: the run folder.
         budget: a larger one, also for a search that has ended.
+        max_orders: a larger number of visits, likewise.
         engine: where visits run; in this process if left out.
         watch: told of every update and every record.
         report: told what a user should know.
 
     Raises:
         CheckpointError: the folder holds no such search, or another process writes it.
-        ConfigError: the budget is not larger.
+        ConfigError: the budget or the number of visits is not larger.
         NumericsError, WorkerError: as in `search`.
     """
     folder = RunFolder.open(path, kind=KIND)
     with folder.lock():
-        if budget is not None:
-            before = stored_config(path).budget
-            if budget <= before:
-                raise ConfigError(f"budget = {budget}: must be larger than {before}, which it has")
-            folder = folder.extend(budget=budget)
+        limits = {"budget": budget, "max_orders": max_orders}
+        if any(value is not None for value in limits.values()):
+            folder = folder.extend(**_raised(stored_config(path), limits))
         search = _Search(folder, stored_config(path), engine or LocalEngine(), watch, report)
         return search.go_on()
+
+
+def _raised(config: SearchConfig, limits: dict[str, int | None]) -> dict[str, int | None]:
+    """The limits of a search, those that are given being larger than before.
+
+    Raises:
+        ConfigError: one is not.
+    """
+    before: dict[str, int | None] = {name: getattr(config, name) for name in limits}
+    for name, value in limits.items():
+        had = before[name]
+        if value is not None and (had is None or value <= had):
+            has = "none" if had is None else had
+            raise ConfigError(f"{name} = {value}: must be larger than {has}, which it has")
+    return {name: before[name] if value is None else value for name, value in limits.items()}
 
 
 def stored_config(path: Path) -> SearchConfig:
@@ -200,7 +232,8 @@ class _Search:
         reserve = budget.final_reserve(self._config, is_base_given=self._is_base_given)
         free = self._config.budget - self._state.used - reserve
         choices: list[Choice] = []
-        for _ in range(self._config.parallel):
+        left, parallel = self._state.visits_left, self._config.parallel
+        for _ in range(parallel if left is None else min(parallel, left)):
             is_first = not self._state.results and not choices
             allowance = budget.next_allowance(self._config, free, is_first=is_first)
             if allowance is None:
@@ -221,7 +254,7 @@ class _Search:
         order = Order(pick.order)
         believed = known.belief.condition_on(known.pending)
         visit = len(state.visits_of(order)) + 1
-        is_anew = config.start == "scratch" and visit > 1
+        is_anew = config.begins_anew and visit > 1
         policy = f"{order.index:03d}-{visit}" if is_anew else f"{order.index:03d}"
         start, start_policy = self._start(order, visit)
         before = self._store.counters(policy)
@@ -244,18 +277,20 @@ class _Search:
         )
 
     def _start(self, order: Order, visit: int) -> tuple[str, str | None]:
-        """Where the policy begins: the kind, and for `nearest` the other order's policy."""
-        kind, nearest = self._config.start, self._state.nearest(order)
-        if visit > 1 and kind != "scratch":
+        """Where the policy begins: the kind, and the other order's policy if it is one's."""
+        kind, results = self._config.start, self._state.results
+        if visit > 1 and not self._config.begins_anew:
             return "own", None
-        if kind == "nearest" and nearest is not None:
-            return f"nearest: {nearest.order}", nearest.policy
+        if kind in ("nearest", "previous") and results:
+            other = results[-1] if kind == "previous" else self._state.nearest(order)
+            assert other is not None
+            return f"{kind}: {other.order}", other.policy
         return "base" if kind == "base" else "scratch", None
 
     def _run_pending(self) -> None:
         choices = self._state.pending
         for choice in choices:  # all of them before any is trained: one may start from another
-            attempt = choice.visit if self._config.start == "scratch" else 1
+            attempt = choice.visit if self._config.begins_anew else 1
             self._store.begin(
                 choice.policy, choice.order, self._start_path(choice), attempt=attempt
             )
@@ -282,7 +317,7 @@ class _Search:
         best = self._state.ranking()[0]
         path = self._store.export_best(best.policy)
         num_episodes = self._config.budget - self._state.used
-        if self._state.is_settled:
+        if self._state.is_over:
             reserve = budget.final_reserve(self._config, is_base_given=self._is_base_given)
             num_episodes = min(num_episodes, reserve)
         measured = None

@@ -99,7 +99,7 @@ class SearchState:
         last = self.records[-1] if self.records else None
         if not isinstance(last, Final):
             return None
-        return last if self.used >= self.config.budget or self.is_settled else None
+        return last if self.used >= self.config.budget or self.is_over else None
 
     @property
     def last_round(self) -> list[Result]:
@@ -117,6 +117,17 @@ class SearchState:
         seed = child_seed(self.config.seed, "fit", len(self.results))
         prior = None if self.prior is None else self.prior.returns
         return _fit(observations, prior, self.config.kernel, seed)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the search ends here, whatever is left of its budget."""
+        return self.visits_left == 0 or self.is_settled
+
+    @property
+    def visits_left(self) -> int | None:
+        """Visits that may still be made; None: as many as the budget allows."""
+        wanted = self.config.max_orders
+        return None if wanted is None else max(0, wanted - len(self.results))
 
     @cached_property
     def is_settled(self) -> bool:

@@ -4,7 +4,7 @@
 recordings that `cage2.parity` replays.
 """
 
-from standing_orders.cage2.cyborg.batch import CyborgBatch
+from standing_orders.cage2.cyborg.batch import Built, CyborgBatch
 from standing_orders.cage2.cyborg.install import CyborgSource
 
-__all__ = ["CyborgBatch", "CyborgSource"]
+__all__ = ["Built", "CyborgBatch", "CyborgSource"]

@@ -85,11 +85,12 @@ class CyborgEnv:
     def step(self, action: int) -> int:
         """Play one step; the reward is in tenths of a point."""
         with self._own_randomness():
-            result = self.controller.step("Blue", self._blue_action(action))
+            result = self.controller.step("Blue", self.blue_action(action))
         self.table.update(action, result.observation)
         return round(result.reward * TENTHS_PER_POINT)
 
-    def _blue_action(self, action: int) -> Any:
+    def blue_action(self, action: int) -> Any:
+        """An action of ours as an object of CybORG."""
         make = getattr(self._actions, KINDS[KIND_OF_ACTION[action]])
         if KIND_OF_ACTION[action] == SLEEP:
             return make()
@@ -111,6 +112,9 @@ class CyborgEnv:
         return mask
 
 
+Built = dict[tuple[int, RedAgent], CyborgEnv]  # by place and red agent
+
+
 class CyborgBatch:
     """Simulations of CybORG in lock step, one after the other in this process.
 
@@ -121,6 +125,8 @@ class CyborgBatch:
         num_envs: how many, at least 1.
         config: which game; red_tempo must be 1.
         source: which CybORG.
+        built: simulations of the same game to use again; those that are missing are added. Of
+            batches that share them only the one that was reset last can be played.
 
     Raises:
         ConfigError: CybORG is missing, plays other rules, or cannot play this game.
@@ -132,6 +138,7 @@ class CyborgBatch:
         config: SimConfig | None = None,
         *,
         source: CyborgSource | None = None,
+        built: Built | None = None,
     ) -> None:
         if num_envs < 1:
             raise ConfigError(f"num_envs = {num_envs}: must be at least 1")
@@ -141,7 +148,7 @@ class CyborgBatch:
         self.observations = np.zeros((num_envs, OBSERVATION_SIZE), dtype=np.int8)
         self.rewards = np.zeros(num_envs, dtype=np.int32)  # tenths of a point
         self._source = source or CyborgSource()
-        self._built: dict[tuple[int, RedAgent], CyborgEnv] = {}  # by place and red agent
+        self._built: Built = {} if built is None else built
         self.envs = self._envs([self.config.red] * num_envs)
         self._is_begun = False
 

@@ -6,9 +6,19 @@ const BLOCKS = {
   code: (block) => el("div", { class: "block" }, ...caption(block), el("pre", { tabindex: 0 }, block.text)),
   facts: (block) => el("dl", { class: "facts block" }, block.items.map(([name, value, small]) => el("div", {}, el("dt", {}, name), el("dd", {}, formatted(value), small ? el("small", {}, typeset(small)) : null)))),
   grid: (block, data) => el("div", { class: "grid block" }, block.blocks.map((inner) => make(inner, data))),
-  table, lines, intervals, heat, parallel, surrogate,
+  choice, table, lines, intervals, heat, parallel, surrogate,
   replay: (block, data) => replay(block, data.names),
 };
+
+// One of several blocks, picked by the reader.
+function choice(block, data) {
+  const stage = el("div", {});
+  const show = (i) => stage.replaceChildren(make(block.options[i].block, data));
+  const picker = el("select", { onchange: (event) => show(Number(event.target.value)) },
+    block.options.map((option, i) => el("option", { value: i }, option.name)));
+  show(0);
+  return el("div", { class: "block choice" }, el("label", { class: "no-print" }, `${block.label} `, picker), stage);
+}
 
 function make(block, data) {
   const node = BLOCKS[block.kind](block, data);
@@ -22,7 +32,7 @@ function build(data) {
   main.append(el("h1", {}, data.title), el("p", { class: "sub" }, data.subtitle));
   data.sections.forEach((section, i) => {
     const id = `s${i}`;
-    nav.append(el("a", { href: `#${id}` }, section.short ?? section.title));
+    if (section.short) nav.append(el("a", { href: `#${id}` }, section.short));
     const box = el("section", { class: "card", id, "aria-labelledby": `${id}h` }, el("h2", { id: `${id}h` }, section.title));
     main.append(box);
     for (const block of section.blocks) box.append(make(block, data));

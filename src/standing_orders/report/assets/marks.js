@@ -44,7 +44,7 @@ function intervals(block) {
 
 function intervalRow(block, row, { y, left, width, sx, isNarrow }) {
   const show = (value) => formatted(value, block.format);
-  const paint = row.tone ? `var(--${row.tone})` : "var(--blue)";
+  const paint = isNumber(row.paint) ? colour(row.paint) : `var(--${row.tone ?? "blue"})`;
   const text = `${row.name}\n${show(row.mean)}${isNumber(row.low) ? `, ${block.level_name ?? "95 %"} ${show(row.low)} to ${show(row.high)}` : ""}${row.note ? `\n${row.note}` : ""}`;
   const group = svg("g", { "data-key": row.key, ...linked(row.key) });
   if (isNumber(row.low)) {
@@ -103,21 +103,28 @@ function parallel(block) {
   const brushes = new Map();
   let lit = null;
   const draw = (width) => {
-    const height = 300, top = 26, bottom = height - 30, side = width < 500 ? 50 : 66;
-    const at = (i) => side + (i * (width - 2 * side)) / (block.axes.length - 1);
+    const isWide = width >= 500, height = 300, top = isWide ? 26 : 38, bottom = height - 30;
+    const [left, right] = isWide ? [66, 66] : [78, 26];
+    const at = (i) => left + (i * (width - left - right)) / (block.axes.length - 1);
     const scales = block.axes.map((axis, i) => axis.values
       ? scale(0, axis.values.length - 1, top + 10, bottom - 10)
-      : scale(...extent([block.rows.map((row) => row.values[i])], { pad: 0 }), bottom, top));
+      : scale(...reach(axis, block.rows.map((row) => row.values[i])), bottom, top));
     const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" }, svg("title", {}, block.title ?? ""));
     const inside = (row) => [...brushes].every(([i, [a, b]]) => isNumber(row.values[i]) && scales[i](row.values[i]) >= a && scales[i](row.values[i]) <= b);
     const ranked = [...block.rows].sort((a, b) => (a.key === lit) - (b.key === lit));
     for (const row of ranked) picture.append(parallelLine(row, { scales, at, lit, visible: inside(row), block }));
-    block.axes.forEach((axis, i) => picture.append(parallelAxis(axis, i, { x: at(i), scale: scales[i], top, bottom, brushes, wide: width >= 500, redraw: () => draw(width) })));
+    block.axes.forEach((axis, i) => picture.append(parallelAxis(axis, i, { x: at(i), scale: scales[i], top, bottom, brushes, wide: isWide, redraw: () => draw(width) })));
     node.replaceChildren(...caption(block), picture, ...below(block));
   };
   responsive(node, draw);
   link.listen((key) => { lit = key; draw(Math.floor(node.clientWidth)); });
   return node;
+}
+
+// What an axis covers; a share is never below 0 nor above 1.
+function reach(axis, values) {
+  const [low, high] = extent([values], { pad: 0 });
+  return axis.format === "percent" ? [Math.max(low, 0), Math.min(high, 1)] : [low, high];
 }
 
 function parallelLine(row, { scales, at, lit, visible, block }) {
@@ -136,9 +143,9 @@ function parallelLine(row, { scales, at, lit, visible, block }) {
 function parallelAxis(axis, i, { x, scale: map, top, bottom, brushes, wide, redraw }) {
   const group = svg("g", { class: "axis" });
   group.append(svg("line", { x1: x, x2: x, y1: top, y2: bottom }));
-  group.append(svg("text", { x, y: 12, "text-anchor": "middle" }, wide ? axis.name : axis.short ?? axis.name));
+  group.append(svg("text", { x, y: wide || i % 2 ? 12 : 26, "text-anchor": "middle" }, wide ? axis.name : axis.short ?? axis.name));
   if (axis.values) {
-    axis.values.forEach((name, value) => { if (wide || i === 0) group.append(svg("text", { class: "halo", x: x + (i === 0 ? -6 : 5), y: map(value) + 4, "text-anchor": i === 0 ? "end" : "start" }, wide ? name : name.slice(0, 7))); });
+    axis.values.forEach((name, value) => { if (wide || i === 0) group.append(svg("text", { class: "halo", x: x + (i === 0 ? -6 : 5), y: map(value) + 4, "text-anchor": i === 0 ? "end" : "start" }, name)); });
   } else {
     const [low, high] = map.domain;
     group.append(svg("text", { class: "halo", x, y: bottom + (wide || i % 2 ? 14 : 26), "text-anchor": "middle" }, formatted(low, axis.format)));

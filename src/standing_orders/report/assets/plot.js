@@ -32,7 +32,7 @@ function extent(values, { pad = 0.05, include = [] } = {}) {
     }
   }
   if (low > high) return [0, 1];
-  if (low === high) return [low - 0.5, high + 0.5];
+  if (low === high) return include.length ? [low, low + 1] : [low - 0.5, high + 0.5];
   const room = pad * (high - low);
   return [low - room, high + room];
 }

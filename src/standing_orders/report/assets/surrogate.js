@@ -15,7 +15,7 @@ function surrogate(block) {
     places.forEach((id, x) => picture.append(...surrogateMark(block, moment, id, { x: sx(x), sy, size })));
     const last = moment.visited.length ? moment.visited[moment.visited.length - 1] : null;
     said.textContent = last === null ? "before the first visit"
-      : `after ${moment.visited.length} visits, last: ${block.orders[last]}${isNumber(moment.regret) ? `; the best mean seen is ${number(moment.regret, 2)} below the best of the end` : ""}`;
+      : `after ${moment.visited.length} visits, last: ${breakable(block.orders[last])}${isNumber(moment.regret) ? `; the best mean seen is ${number(moment.regret, 2)} below the best of the end` : ""}`;
     stage.replaceChildren(picture);
   };
   node.append(...caption(block), stage, slider, said, ...below(block));
