@@ -11,5 +11,6 @@ RUN pip install --no-cache-dir --constraint constraints.txt \
 USER 1000
 WORKDIR /home/commander
 ENTRYPOINT ["standing-orders"]
-# The demo: search the 120 orders with a small budget.
-CMD ["search", "--budget", "30000", "--base.episodes", "20000", "--run", "runs/demo"]
+# The demo, as `make demo` runs it: search the 120 orders with a small budget.
+CMD ["search", "--preset", "search-contested", "--base.episodes", "10000", "--budget", "26000", \
+     "--run", "runs/demo"]

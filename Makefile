@@ -6,7 +6,7 @@ DEMO := runs/demo
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL := --quiet --constraint constraints.txt --editable ".[test,docs]"
 
-.PHONY: help demo test test-all bench results docs lint format clean
+.PHONY: help demo test test-all bench results zoo docs lint format clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ endif
 	@printf '  %s\n' \
 		"$(BIN)/standing-orders play --policy $(DEMO)" \
 		"$(BIN)/standing-orders evaluate --policy $(DEMO) --red b_line" \
-		"$(BIN)/standing-orders train --preset fast --run runs/any"
+		"$(BIN)/standing-orders train --run runs/any"
 
 test: $(READY) lint  ## lint and the default tests, on all cores: what CI runs
 	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile
@@ -38,13 +38,17 @@ bench: $(READY)  ## speed on this machine, and how long a user waits
 results: $(READY)  ## every table of the pages again: hours; go on with it by calling it again
 	$(BIN)/python benchmarks/all.py
 
+zoo: $(READY)  ## train and measure the policies that come with the package; goes on if stopped
+	$(BIN)/python benchmarks/zoo.py
+
 docs: $(READY)  ## the documentation as a site in site/; a dead link fails
 	$(BIN)/zensical build --strict
 
-lint: $(READY)  ## ruff and mypy
+lint: $(READY)  ## ruff, mypy and hadolint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/hadolint Dockerfile
 
 format: $(READY)  ## let ruff repair what it can
 	$(BIN)/ruff check --fix .

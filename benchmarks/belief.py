@@ -49,7 +49,7 @@ class Task:
     episodes: int = 1_000  # of each game and policy; lawful: of each order
     num_envs: int = 500
     orders: int = 12  # lawful: so many of the 120, evenly
-    certainties: tuple[float, ...] = (0.0, 0.95)  # lawful
+    certainties: tuple[float, ...] = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99, 1.0)  # lawful
     reds: tuple[RedAgent, ...] = ()  # agents held possible; the one that plays if left out
     cap: int = 1024
     results: Path = results.FOLDER  # where the result goes
@@ -139,7 +139,7 @@ def measure_lawful(
     config, seeds = GAMES[game], environment_seeds(SEED, task.episodes)
     measured, contested, replaced, fixes = [], [], 0, 0
     for order in range(0, NUM_ORDERS, NUM_ORDERS // task.orders):
-        lawful = LawfulPolicy(policy, order, config, certainty=certainty, reds=task.reds or None)
+        lawful = LawfulPolicy(policy, [order], config, certainty=certainty, reds=task.reds or None)
         played = play(lawful, lambda n: Cage2Batch(n, config), seeds, judged_by=[order])
         one = summarise_episodes(played, GateConfig())
         measured.append(one)
@@ -181,4 +181,4 @@ def main(task: Task) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Task))
+    results.launch(main, Task, __doc__)

@@ -6,8 +6,6 @@ python benchmarks/defenders.py
 from dataclasses import dataclass
 from pathlib import Path
 
-import tyro
-
 import results
 from standing_orders.cage2.defenders import ScriptedDefender
 from standing_orders.cage2.policy import NAMES
@@ -44,4 +42,4 @@ def main(task: Task) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Task, description=__doc__))
+    results.launch(main, Task, __doc__)

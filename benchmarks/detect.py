@@ -36,6 +36,7 @@ from standing_orders.detect.data.events import DataSet
 from standing_orders.detect.data.load import load
 from standing_orders.detect.data.synthetic import make_sessions
 from standing_orders.detect.team import Judged, Team
+from standing_orders.errors import DataError
 from standing_orders.learn.ppo import use_one_thread
 from standing_orders.stats import seed_interval
 
@@ -48,6 +49,12 @@ TITLES = {
 }
 Rows = list[dict[str, Any]]  # figures by name, one for each seed
 STOPPED = "stopped: always (threat -> restrictive)"
+# Data sets that are not shipped, and where they are to be had.
+SOURCES = {
+    "nsl-kdd": "NSL-KDD, www.unb.ca/cic/datasets/nsl.html",
+    "unsw-nb15": "UNSW-NB15, research.unsw.edu.au/projects/unsw-nb15-dataset",
+    "adfa-ld": "ADFA-LD, research.unsw.edu.au/projects/adfa-ids-datasets",
+}
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,12 @@ def read(task: Task, config: DetectConfig) -> DataSet:
     """The events of a config."""
     if task.quick:
         return make_sessions(config.data_seed, num_sessions=400)
+    for path in config.data:
+        if not path.exists():
+            raise DataError(
+                f"{path}: no such folder: it should hold {SOURCES[path.name]}: put it there, name "
+                "the folder above it with --data, or leave it out with --only synthetic"
+            )
     return load(config.data_config())
 
 
@@ -361,4 +374,4 @@ def main(task: Task) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Task))
+    results.launch(main, Task, __doc__)

@@ -2,6 +2,8 @@
 
 python benchmarks/learner.py unconstrained
 python benchmarks/learner.py any-order
+python benchmarks/learner.py by-construction
+python benchmarks/learner.py cost
 python benchmarks/learner.py one-order
 python benchmarks/learner.py published
 python benchmarks/learner.py leaderboard
@@ -10,7 +12,7 @@ python benchmarks/learner.py leaderboard
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,14 +22,25 @@ import tyro
 
 import results
 from standing_orders.api.settings import preset
+from standing_orders.cage2.defenders import ScriptedDefender
+from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.cage2.scenario import RED_AGENTS
 from standing_orders.config import GameConfig, RedAgent, SimConfig, TrainConfig
 from standing_orders.evaluate.card import Score, evaluate
-from standing_orders.evaluate.obedience import Obedience, measure_obedience, summarise
+from standing_orders.evaluate.obedience import (
+    Obedience,
+    OrderFollower,
+    measure_obedience,
+    summarise,
+)
+from standing_orders.learn.build import make_network
+from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.run import load_network, resume, train
+from standing_orders.rules.lawful import LawfulPolicy
 from standing_orders.rules.orders import NAMED_ORDERS, NUM_ORDERS
 from standing_orders.runs.folder import RunFolder
+from standing_orders.search.oracle import oracle_returns
 
 EVALUATION_SEED = 1_000_003  # of no training run
 ACTIONS = ("greedy", "sampled")
@@ -46,7 +59,15 @@ class Task:
     """What to measure, and where the runs are."""
 
     what: tyro.conf.Positional[
-        Literal["unconstrained", "any-order", "one-order", "published", "leaderboard"]
+        Literal[
+            "unconstrained",
+            "any-order",
+            "by-construction",
+            "cost",
+            "one-order",
+            "published",
+            "leaderboard",
+        ]
     ]
     folder: Path = Path("runs/benchmark")
     reds: tuple[Literal["b_line", "meander"], ...] = ("b_line", "meander")
@@ -148,12 +169,14 @@ GAMES: dict[str, dict[str, Any]] = {
     "b_line-late": {"red": "b_line", "head_start": 20},
     "meander-late": {"red": "meander", "head_start": 30, "red_tempo": 2},
 }
+MORE_EPISODES = {"meander-late": 40_000}  # several types are held for most of an episode
 _SUMMARY = ("passed", "strict", "contested", "mean_return", "worst_return", "swap_gap")
 
 
 def any_order_run(task: Task, game: str, seed: int) -> Path:
     """The policy that follows whichever order it is told."""
-    config = task.preset("fast", **GAMES[game], seed=seed)
+    more = {"episodes": MORE_EPISODES[game]} if game in MORE_EPISODES else {}
+    config = task.preset("fast", **(more | GAMES[game]), seed=seed)
     return finished_run(task.folder / f"any-{game}-{seed}", config)
 
 
@@ -163,21 +186,88 @@ def any_order(task: Task) -> None:
     with table(task, rests_on) as add:
         for game, seed in product(GAMES, task.seeds):
             network, config = load_network(any_order_run(task, game, seed))
-            measured = measure_obedience(
-                LearnedDefender(network, name="any"), SimConfig(**GAMES[game]), task.orders,
-                num_episodes=task.count(200), seed=EVALUATION_SEED,
+            measured = told_each_order(task, game, LearnedDefender(network, name="any"))
+            add(game=game, seed=seed, episodes=config.episodes, **summary(measured))
+
+
+def told_each_order(task: Task, game: str, policy: OrderFollower) -> list[Obedience]:
+    """How a policy follows each order: 200 fresh episodes, the same attacks for all."""
+    return measure_obedience(
+        policy, SimConfig(**GAMES[game]), task.orders, num_episodes=task.count(200),
+        seed=EVALUATION_SEED,
+    )  # fmt: skip
+
+
+def by_construction(task: Task) -> None:
+    """The same without training, without knowing who attacks, and of a script."""
+    rests_on = (
+        f"n = 200 fresh episodes an order, {len(task.orders)} orders, policies of seed "
+        f"{task.seeds[0]}"
+    )
+    with table(task, rests_on) as add:
+        for game, options in GAMES.items():
+            network, config = load_network(any_order_run(task, game, task.seeds[0]))
+            doubting = replace(network.layout, reds=RED_AGENTS)
+            unsure = ActorCritic(doubting, hidden=config.ppo.hidden, activation="tanh", seed=0)
+            unsure.load_state_dict(network.state_dict())
+            script = LawfulPolicy(
+                ScriptedDefender("react_restore"), task.orders, SimConfig(**options)
+            )
+            policies: dict[str, OrderFollower] = {
+                "trained, any of three attackers possible": LearnedDefender(unsure, name="unsure"),
+                "untrained network": LearnedDefender(make_network(config), name="untrained"),
+                "script react_restore": script,
+            }
+            for name, policy in policies.items():
+                add(game=game, policy=name, **summary(told_each_order(task, game, policy)))
+
+
+def cost(task: Task) -> None:
+    """What orders cost: each against no order at all, with the same budget and the same attacks.
+
+    The restore oracle sees the true state and follows an order to the letter: what it loses to its
+    best order, that order costs by nature.
+    """
+    rests_on = (
+        f"n = 200 fresh episodes an order, 2000 without one, {len(task.orders)} orders, policies "
+        f"of seed {task.seeds[0]}; oracle: n = 500 episodes an order; standard errors"
+    )
+    with table(task, rests_on) as add:
+        for game, options in GAMES.items():
+            trained = any_order_run(task, game, task.seeds[0])
+            budget = load_network(trained)[1].episodes
+            config = task.preset("fast", **options, seed=task.seeds[0], order="none")
+            config = config.model_copy(update={"episodes": budget})
+            free, _ = load_network(finished_run(task.folder / f"free-{game}-{config.seed}", config))
+            card = evaluate(
+                LearnedDefender(free, name="free"), config.part(GameConfig), reds=(config.red,),
+                num_episodes=task.count(2_000), seed=EVALUATION_SEED,
             )  # fmt: skip
-            worst = min(one.measured.contested.value or 0.0 for one in measured)
+            told = told_each_order(
+                task, game, LearnedDefender(load_network(trained)[0], name="any")
+            )
+            returns = np.array([one.measured.mean_return for one in told])
+            oracle = oracle_returns(SimConfig(**options), task.count(500), EVALUATION_SEED)
+            truth = oracle.mean(axis=1)[task.orders] / TENTHS_PER_POINT
+            score = card.score(config.red, 100)
+            is_free = truth >= 1.1 * truth.max()  # costs the oracle at most a tenth
             add(
-                game=game, seed=seed, episodes=config.episodes, **summary(measured),
-                worst_contested=f"{worst:.4g}",
+                game=game, **figures_of("unconstrained", score),
+                orders=f"{returns.mean():.2f}", best=f"{returns.max():.2f}",
+                worst=f"{returns.min():.2f}",
+                within_tenth=int((returns >= 1.1 * score.mean).sum()),
+                free_by_nature=int(is_free.sum()), mean_of_free=f"{returns[is_free].mean():.2f}",
+                oracle_best=f"{truth.max():.2f}", oracle_worst=f"{truth.min():.2f}",
+                correlation=f"{np.corrcoef(returns, truth)[0, 1]:.2f}",
             )  # fmt: skip
 
 
 def summary(measured: list[Obedience]) -> dict[str, str]:
     """Figures over all orders as cells."""
     figures = summarise(measured)
-    return {name: f"{figures[name]:.4g}" for name in _SUMMARY}
+    worst = min(one.measured.contested.value or 0.0 for one in measured)
+    cells = {name: f"{figures[name]:.4g}" for name in _SUMMARY}
+    return cells | {"worst_contested": f"{worst:.4g}"}
 
 
 def one_order(task: Task) -> None:
@@ -279,6 +369,8 @@ def _fired(run: Path) -> set[str]:
 COMMANDS: dict[str, Callable[[Task], None]] = {
     "unconstrained": unconstrained,
     "any-order": any_order,
+    "by-construction": by_construction,
+    "cost": cost,
     "one-order": one_order,
     "published": published,
     "leaderboard": leaderboard,
@@ -291,4 +383,4 @@ def main(task: Annotated[Task, tyro.conf.arg(name="")]) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Task, description=__doc__))
+    results.launch(main, Task, __doc__)

@@ -13,9 +13,17 @@ format string over the columns:
 import csv
 import io
 import re
+import shlex
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
+
+import tyro
+
+from standing_orders.cli.app import INTERRUPTED
+from standing_orders.errors import StandingOrdersError
 
 FOLDER = Path(__file__).parent / "results"
 ROOT = FOLDER.parents[1]
@@ -26,6 +34,28 @@ _TABLE = re.compile(
 )
 
 Row = Mapping[str, object]
+Task = TypeVar("Task")
+
+
+def launch(main: Callable[[Task], None], task: type[Task], description: str | None = None) -> None:
+    """Run a benchmark from the command line: a sign of life, and a clean end.
+
+    Args:
+        main: what it does.
+        task: the model of its flags.
+        description: for its help.
+    """
+    wanted = tyro.cli(task, description=description)
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    print(f"{command}: measuring; Ctrl-C stops it", file=sys.stderr, flush=True)
+    try:
+        main(wanted)
+    except KeyboardInterrupt:
+        print("stopped: tables that are not finished have not been written", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    except StandingOrdersError as err:
+        print(f"error: {err}", file=sys.stderr)
+        sys.exit(err.exit_code)
 
 
 def write(name: str, rows: Sequence[Row], *, source: str, folder: Path = FOLDER) -> None:

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import tyro
-
 import results
 from standing_orders.cage2.scenario import RED_AGENTS
 from standing_orders.config import RedAgent
@@ -73,4 +71,4 @@ def _of_minicage(red: RedAgent, seconds: float) -> float:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Task, description=__doc__))
+    results.launch(main, Task, __doc__)

@@ -22,7 +22,7 @@ LAYERS = (
     {"evaluate"},
     {"learn", "voting"},
     {"evaluate.measure"},
-    {"collect"},
+    {"collect", "envs"},
     {"rules"},
     {"belief"},
     {"cage2"},

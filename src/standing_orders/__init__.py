@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from standing_orders.api.settings import preset
     from standing_orders.api.teams import TeamCard, evaluate_team
     from standing_orders.api.training import Run, load_run, resume, train
+    from standing_orders.api.zoo import zoo
     from standing_orders.config import GameConfig, SearchConfig, SimConfig, TrainConfig
     from standing_orders.detect.config import DetectConfig
     from standing_orders.evaluate.card import ScoreCard
@@ -51,6 +52,7 @@ __all__ = [
     "resume_search",
     "search",
     "train",
+    "zoo",
 ]
 
 __version__ = VERSION
@@ -62,6 +64,7 @@ _PLACES = {
     "api.settings": ("preset",),
     "api.teams": ("TeamCard", "evaluate_team"),
     "api.training": ("Run", "load_run", "resume", "train"),
+    "api.zoo": ("zoo",),
     "config": ("GameConfig", "SearchConfig", "SimConfig", "TrainConfig"),
     "detect.config": ("DetectConfig",),
     "evaluate.card": ("ScoreCard",),
@@ -98,8 +101,8 @@ def register_environments() -> None:
     if CAGE2_ID not in gymnasium.registry:
         gymnasium.register(
             id=CAGE2_ID,
-            entry_point="standing_orders.cage2.env:Cage2Env",
-            vector_entry_point="standing_orders.cage2.vector:Cage2VectorEnv",
+            entry_point="standing_orders.envs.single:Cage2Env",
+            vector_entry_point="standing_orders.envs.vector:Cage2VectorEnv",
         )
 
 

@@ -124,7 +124,7 @@ def test_what_is_no_policy_or_run_is_refused(tmp_path: Path, trained: Run) -> No
         load_policy("nobody")
     with pytest.raises(CheckpointError, match="not a run"):
         load_run(tmp_path)
-    with pytest.raises(ConfigError, match="takes no order"):
-        load_policy("sleep", order="critical_first")
+    with pytest.raises(ConfigError, match="'first' is neither a unit type"):
+        load_policy("sleep", order="first>last")
     with pytest.raises(ConfigError, match="a detection team begins from nothing"):
         train(DetectConfig(), tmp_path / "run", start=trained.path)

@@ -124,5 +124,3 @@ def test_names_of_modules_are_told_from_paths() -> None:
         assert not is_own(name)
     with pytest.raises(ConfigError, match="No module"):
         find_policy("no_such_module_here:x")
-    with pytest.raises(ConfigError, match="takes no order"):
-        find_policy("own_defenders:made", order="all")

@@ -20,7 +20,7 @@ from tests.cli.commands import run
         (("evaluate", "--head-start", "-1"), "head_start = -1"),
         (("evaluate", "--episodes", "1"), "episodes = 1"),
         (("evaluate", "--seed", "-3"), "seed = -3"),
-        (("evaluate", "--policy", "sleep", "--order", "reverse"), "takes no order"),
+        (("evaluate", "--policy", "sleep", "--order", "first>last"), "neither a unit type"),
         (("train", "--order", "user>first"), "'first' is neither a unit type"),
         (("train", "--order", "user>user>user>user>user"), "must name each of"),
         (("train", "--ppo.learning-rate", "-1"), "learning_rate = -1"),

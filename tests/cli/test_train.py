@@ -4,9 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from standing_orders.api import starting
 from standing_orders.cli.app import INTERRUPTED
 from standing_orders.presets import list_presets
+from standing_orders.runs.folder import RunFolder
 from tests.cli.commands import run, stop
+
+QUICK = ("--update-episodes", "20", "--gate.episodes", "4")
 
 
 @pytest.mark.parametrize("preset", [one.name for one in list_presets("train")])
@@ -15,7 +19,7 @@ def test_preset_trains_and_its_policy_is_scored(
 ) -> None:
     folder = str(tmp_path / "run")
     words = ("train", "--preset", preset, "--run", folder, "--seed", "3")
-    assert run(*words, "--episodes", "30", "--update-episodes", "20") == 0
+    assert run(*words, "--episodes", "30", *QUICK) == 0
     assert "after 30 episodes" in capsys.readouterr().out
     words = ("evaluate", "--policy", folder, "--red", "b_line", "--episodes", "10", "--json")
     assert run(*words, "--order-episodes", "2") == 0
@@ -58,8 +62,8 @@ def test_a_command_that_is_stopped_before_its_run_begins_only_says_so(
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("train") / "run"
-    words = ("--order", "none", "--episodes", "40", "--update-episodes", "20", "--ppo.hidden", "8")
-    assert run("train", *words, "--run", str(folder)) == 0
+    words = ("--order", "none", "--episodes", "40", "--ppo.hidden", "8")
+    assert run("train", *words, *QUICK, "--run", str(folder)) == 0
     return folder
 
 
@@ -133,5 +137,59 @@ def test_a_run_without_a_name_gets_one(
     order: str, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run("train", "--order", order, "--episodes", "20", "--update-episodes", "20") == 0
+    assert run("train", "--order", order, "--episodes", "20", *QUICK) == 0
     assert [path.name for path in (tmp_path / "runs").iterdir()] == [folder]
+
+
+def test_one_order_begins_with_the_zoos_policy_of_the_game_and_small_steps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "one"
+    words = ("train", "--order", "user_priority", "--episodes", "20", *QUICK)
+    assert run(*words, "--run", str(folder)) == 0
+    seen = capsys.readouterr()
+    assert "begins with zoo/any-b_line" in seen.err
+    config = RunFolder.open(folder).config
+    assert config["start"]["run"] == "any-b_line"
+    assert config["ppo"]["learning_rate"] == 3e-4  # of fast-order
+    assert "order swap" in seen.out
+    assert "barely trained" not in seen.out  # the start has had its episodes
+    assert f"standing-orders play --policy {folder}" in seen.out
+
+
+def test_one_order_in_another_game_trains_its_start_first_and_finds_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = starting.base_of
+
+    def small_base(config: object) -> object:
+        return real(config).model_copy(update={"episodes": 20, "update_episodes": 20})
+
+    monkeypatch.setattr(starting, "base_of", small_base)
+    words = ("train", "--order", "balanced", "--head-start", "3", "--episodes", "20", *QUICK)
+    for name, said in (("one", "training one first"), ("two", "begins with")):
+        assert run(*words, "--run", str(tmp_path / name)) == 0
+        assert said in capsys.readouterr().err
+        start = RunFolder.open(tmp_path / name).config["start"]
+        assert (start["run"], start["order"]) == ("any-b_line-3-ahead-0", "any")
+
+
+def test_start_none_begins_afresh(tmp_path: Path) -> None:
+    words = ("train", "--order", "balanced", "--start", "none", "--episodes", "20", *QUICK)
+    assert run(*words, "--run", str(tmp_path / "one")) == 0
+    assert RunFolder.open(tmp_path / "one").config["start"] is None
+
+
+def test_training_ends_with_figures_on_fresh_episodes_and_plain_warnings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(tmp_path / "deaf")
+    words = ("train", "--certainty", "none", "--episodes", "20", "--json", *QUICK)
+    assert run(*words, "--run", folder) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["measured"]["orders"] == 12
+    assert found["measured"]["return"] < 0
+    assert any(text.startswith("barely trained: 20 episodes") for text in found["warnings"])
+    assert any("does not listen" in text for text in found["warnings"])
+    assert any("do not pass the gate" in text for text in found["warnings"])
+    assert found["next"][0] == f"standing-orders play --policy {folder} --order critical_first"

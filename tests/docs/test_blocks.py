@@ -31,7 +31,7 @@ from tests.docs.pages import ALL_BLOCKS, PAGES, ROOT, SHOWN, all_commands, block
 # Flags that make a command short enough for a test.
 SHORTENED = {
     "bench": "--seconds 0.01 --episodes 100",
-    "train": "--episodes 40 --update-episodes 20",
+    "train": "--episodes 40 --update-episodes 20 --gate.episodes 4",
     "evaluate": "--episodes 20 --order-episodes 2",
     "search": "--budget 150 --base.episodes 20 --update-episodes 10 --order-episodes 20 "
     "--evaluation-episodes 4 --gate.episodes 4",

@@ -82,11 +82,12 @@ def test_both_walks_are_there() -> None:
     assert len(WALKS) == 2
 
 
-def test_picture_is_the_one_its_script_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_are_those_that_their_script_makes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
     import pictures
 
-    assert (ROOT / "docs" / "play.svg").read_text() == pictures.board()
+    for name, draw in pictures.PICTURES.items():
+        assert (ROOT / "docs" / name).read_text() == draw(), name
 
 
 @pytest.mark.slow

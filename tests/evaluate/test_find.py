@@ -9,6 +9,7 @@ from standing_orders.errors import CheckpointError, ConfigError
 from standing_orders.evaluate.find import find_policy
 from standing_orders.evaluate.obedience import OrderFollower
 from standing_orders.learn.run import train
+from standing_orders.rules.lawful import LawfulPolicy
 from standing_orders.rules.orders import Order
 from standing_orders.runs.folder import RunFolder
 
@@ -33,8 +34,19 @@ def test_a_scripted_defender_is_found_by_name() -> None:
     policy = find_policy("heuristic")
     assert policy.name == "heuristic"
     assert not isinstance(policy, OrderFollower)
-    with pytest.raises(ConfigError, match="takes no order"):
-        find_policy("heuristic", order="7")
+
+
+@pytest.mark.parametrize(("order", "kept"), [("7", (7,)), ("all", tuple(range(120)))])
+def test_a_defender_that_takes_no_order_is_held_to_it(
+    tmp_path: Path, order: str, kept: tuple[int, ...]
+) -> None:
+    none = trained(tmp_path / "none", "none")
+    for name in ("heuristic", str(none)):
+        policy = find_policy(name, order=order)
+        assert isinstance(policy, LawfulPolicy)
+        assert policy.orders == kept
+    with pytest.raises(ConfigError, match="order 'first'"):
+        find_policy("heuristic", order="first")
 
 
 def test_what_is_neither_a_name_nor_a_folder_is_refused(tmp_path: Path) -> None:
@@ -55,8 +67,6 @@ def test_a_run_is_told_its_own_order_unless_it_is_told_another(tmp_path: Path) -
 def test_a_policy_without_orders_is_told_none(tmp_path: Path) -> None:
     none = trained(tmp_path / "none", "none")
     assert orders_of(none) == ()
-    with pytest.raises(ConfigError, match="trained without orders"):
-        find_policy(str(none), order="7")
 
 
 def test_of_a_search_the_best_policy_is_taken(tmp_path: Path) -> None:

@@ -182,4 +182,4 @@ def test_the_network_of_a_run_can_be_loaded(whole: Path) -> None:
     network, config = load_network(whole)
     assert config == CONFIG
     assert network.layout.size == 52 + 25 + 5 + 13 + 39
-    assert network.layout.certainty == CONFIG.certainty == 0.95
+    assert network.layout.certainty == CONFIG.certainty == 0.8

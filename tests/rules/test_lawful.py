@@ -81,12 +81,12 @@ def test_a_certainty_that_is_none_is_refused(certainty: float) -> None:
     with pytest.raises(ConfigError, match="certainty"):
         lawful_fixes(np.zeros((1, 32)), np.array([0]), certainty)
     with pytest.raises(ConfigError, match="certainty"):
-        LawfulPolicy(ScriptedDefender("sleep"), 0, LATE, certainty=certainty)
+        LawfulPolicy(ScriptedDefender("sleep"), [0], LATE, certainty=certainty)
 
 
 def test_an_order_that_is_none_is_refused() -> None:
     with pytest.raises(ConfigError, match="order 120"):
-        LawfulPolicy(ScriptedDefender("sleep"), 120, LATE)
+        LawfulPolicy(ScriptedDefender("sleep"), [120], LATE)
 
 
 def obedience(policy: Policy, order: int, num_envs: int = 60) -> OrderCompliance:
@@ -111,7 +111,7 @@ def obedience(policy: Policy, order: int, num_envs: int = 60) -> OrderCompliance
 def test_any_defender_keeps_its_order(defender: str, order: str) -> None:
     index = Order.parse(order).index
     free = obedience(ScriptedDefender(defender), index)
-    policy = LawfulPolicy(ScriptedDefender(defender), index, LATE)
+    policy = LawfulPolicy(ScriptedDefender(defender), [index], LATE)
     counts = obedience(policy, index)
     assert counts.judged > 200
     assert counts.strict_compliance >= 0.95 > free.strict_compliance
@@ -120,14 +120,14 @@ def test_any_defender_keeps_its_order(defender: str, order: str) -> None:
 
 
 def test_without_certainty_the_defender_plays_as_it_likes() -> None:
-    policy = LawfulPolicy(ScriptedDefender("useful-random"), 0, LATE, certainty=0.0)
+    policy = LawfulPolicy(ScriptedDefender("useful-random"), [0], LATE, certainty=0.0)
     free = obedience(ScriptedDefender("useful-random"), 0)
     assert obedience(policy, 0) == free
     assert policy.num_replaced == 0
 
 
 def test_what_replaces_a_fix_is_lawful() -> None:
-    policy = LawfulPolicy(ScriptedDefender("random"), 117, LATE)
+    policy = LawfulPolicy(ScriptedDefender("random"), [117], LATE)
     batch, watcher = Cage2Batch(40, LATE), Belief(LATE, 40)
     observations = batch.reset(seed=1)
     policy.reset(np.arange(40, dtype=np.uint64))

@@ -9,6 +9,7 @@ from standing_orders.api.searching import SearchResult
 from standing_orders.api.training import Run, load_run
 from standing_orders.config import GameConfig, RedAgent, SimConfig, TrainConfig
 from standing_orders.rules.orders import Order
+from standing_orders.runs.folder import is_run
 
 if TYPE_CHECKING:  # Numba and torch take seconds
     import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:  # Numba and torch take seconds
     from standing_orders.evaluate.card import ScoreCard
     from standing_orders.evaluate.elsewhere import Elsewhere
     from standing_orders.learn.policy import LearnedDefender
+    from standing_orders.rules.lawful import LawfulPolicy
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class TrainedPolicy:
     """
 
     run: Run
-    defender: "LearnedDefender"
+    defender: "LearnedDefender | LawfulPolicy"
 
     @property
     def name(self) -> str:
@@ -93,13 +95,15 @@ def load_policy(
     """A defender by name, or the policy of a run.
 
     Args:
-        source: a scripted defender such as "heuristic", or a run (its folder, or what `train` and
-            `search` give); of a search, its best policy.
-        order: what a trained policy is told: an order, or "all"; its own if left out.
+        source: a scripted defender such as "heuristic", a policy of the zoo such as
+            "zoo/any-b_line", or a run (its folder, or what `train` and `search` give); of a
+            search, its best policy.
+        order: what a trained policy is told: an order, or "all"; its own if left out. A defender
+            that takes no order is held to it: fixes that probably break it are replaced.
         greedy: take the likeliest action instead of drawing one.
 
     Raises:
-        ConfigError: no such policy, or an order for a policy that takes none.
+        ConfigError: no such policy or order.
         CheckpointError: the run folder is damaged.
 
     Example:
@@ -110,15 +114,16 @@ def load_policy(
 
     name = str(source.path if isinstance(source, Run | SearchResult) else source)
     policy = find_policy(name, order=order, is_greedy=greedy)
-    if not Path(name).is_dir():
+    if not (is_run(Path(name)) or Path(name).is_dir()):
         return policy
     from standing_orders.learn.policy import LearnedDefender
+    from standing_orders.rules.lawful import LawfulPolicy
 
     run = load_run(name)
     if isinstance(run, SearchResult):
         run = load_run(run.best_path)
     assert isinstance(run, Run)
-    assert isinstance(policy, LearnedDefender)
+    assert isinstance(policy, LearnedDefender | LawfulPolicy)
     return TrainedPolicy(run, policy)
 
 

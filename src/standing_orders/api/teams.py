@@ -1,11 +1,12 @@
 """Detection teams: what a trained one is worth."""
 
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from standing_orders.api.training import Run
-from standing_orders.tables import Table, to_text
+from standing_orders.tables import Cell, Column, Table, to_text
 
 if TYPE_CHECKING:  # torch and scikit-learn take seconds
     from standing_orders.detect.assess.report import Evaluation
@@ -57,3 +58,97 @@ def evaluate_team(run: str | Path | Run, *, messages: int = 0) -> TeamCard:
 
     path = run.path if isinstance(run, Run) else Path(run)
     return TeamCard(path, evaluate_run(path, num_agreements=messages))
+
+
+# Figures of either task that are shown when a team has been trained.
+_FIGURES = {
+    "records": ("f1", "recall", "precision", "alarms_per_1000_benign", "cost"),
+    "sessions": (
+        "mean_cost", "detection_rate", "mean_delay", "false_alarm_rate", "mean_events_seen",
+    ),
+}  # fmt: skip
+_COLUMNS = (
+    Column("figure", is_text=True), Column("training part", ".3f"), Column("test part", ".3f"),
+)  # fmt: skip
+_FEW = 20  # updates: fewer are said to be few
+
+
+@dataclass(frozen=True)
+class TeamEnding:
+    """A run with what its team is worth on events that it was not trained on.
+
+    Args:
+        run: that has ended.
+        task: records or sessions.
+        trained: figures on the training part.
+        tested: the same on the test part.
+        threshold: score from which on an event is called a threat, set on the validation part.
+    """
+
+    run: Run
+    task: str
+    trained: dict[str, Any]
+    tested: dict[str, Any]
+    threshold: float
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user must not overlook."""
+        if self.run.updates >= _FEW:
+            return []
+        return [f"barely trained: {self.run.updates} updates; the defaults take 120"]
+
+    @property
+    def next_commands(self) -> list[str]:
+        """What to type next."""
+        folder = shlex.quote(str(self.run.path))
+        return [f"standing-orders detect evaluate {folder}"]
+
+    def tables(self) -> list[Table]:
+        """Training figures beside test figures, then warnings and what to type next."""
+        rows: list[tuple[Cell, ...]] = [
+            (name.replace("_", " "), self.trained[name], self.tested[name])
+            for name in _FIGURES[self.task]
+        ]
+        meaning = "best F1" if self.task == "records" else "at most 1 % false alarms"
+        notes = (
+            f"{self.run.stopped or 'not finished'} after {self.run.updates} updates",
+            f"threshold of the score, by the validation part, {meaning}: {self.threshold:.4g}",
+            *(f"warning: {warning}" for warning in self.warnings),
+            "next:",
+            *(f"  {command}" for command in self.next_commands),
+        )
+        return [Table(f"{self.run.path}: {self.task}", _COLUMNS, tuple(rows), notes=notes)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data: the run's, and the figures of both parts."""
+        names = _FIGURES[self.task]
+        return self.run.to_json() | {
+            "trained": {name: self.trained[name] for name in names},
+            "tested": {name: self.tested[name] for name in names},
+            "threshold": self.threshold,
+            "warnings": self.warnings,
+            "next": self.next_commands,
+        }
+
+
+def measure_team(run: Run) -> TeamEnding:
+    """Judge the training part and the test part with the team of a run.
+
+    Raises:
+        CheckpointError: the run folder is damaged, or its data have changed.
+    """
+    from standing_orders.detect.assess.report import assess
+    from standing_orders.detect.learn.run import load_team
+    from standing_orders.detect.metrics import at_false_alarms, delay_curve
+
+    team, data = load_team(run.path)
+    tested = assess(team, data, team.config)
+    trained = assess(team, replace(data, test=data.train), team.config)
+    if data.task == "records":
+        threshold = float(tested["f1_threshold"])
+    else:
+        game = team.config.game_of(data.validation, data.task)
+        curve = delay_curve(team.judge(data.validation).scores, game)
+        threshold = float(at_false_alarms(curve)[0])
+    return TeamEnding(run, data.task, trained, tested, threshold)

@@ -19,6 +19,7 @@ OP_SERVER0, USER0, USER1, USER2, USER3, USER4 = 7, 8, 9, 10, 11, 12
 SUBNETS = ("Enterprise", "Operational", "User")
 ENTERPRISE, OPERATIONAL, USER = 0, 1, 2
 SUBNET_OF_HOST = np.array([0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2])
+WAY_OF_RED = (USER, ENTERPRISE, OPERATIONAL)
 SUBNET_HOSTS = np.array(
     [sum(1 << h for h in range(NUM_HOSTS) if SUBNET_OF_HOST[h] == s) for s in range(len(SUBNETS))]
 )

@@ -28,6 +28,7 @@ COMMANDS = {
     "parity": ("parity:Parity", "replay recorded CybORG episodes and count differences"),
     "equivalence": ("equivalence:Equivalent", "test a policy in both simulators"),
     "bench": ("bench:Bench", "measure the speed on this machine"),
+    "zoo": ("zoo:ListZoo", "list the trained policies that come with the package"),
     "presets": ("presets:Presets", "list the settings that come with the package"),
     "detect train": ("detect:TrainTeam", "train a team that judges events"),
     "detect evaluate": ("detect:EvaluateTeam", "every figure of a trained team"),

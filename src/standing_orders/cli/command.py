@@ -91,6 +91,7 @@ class WithPreset(Command):
     """Flags of a command whose settings may come from a file."""
 
     KIND: ClassVar[str]  # of its presets
+    DECIDES: ClassVar[str] = ""  # flag that another preset than the defaults may follow from
 
     preset: str | None = Field(
         None, description="Settings by name (see `standing-orders presets`); flags override them."
@@ -98,6 +99,11 @@ class WithPreset(Command):
     config: Path | None = Field(
         None, description="Settings from a TOML file of your own; flags override them."
     )
+
+    @classmethod
+    def preset_for(cls, value: str | None) -> str | None:  # noqa: ARG003 (of the flag DECIDES)
+        """Name of the preset that is meant where none is named; None: the plain defaults."""
+        return None
 
 
 class Result(Protocol):

@@ -54,6 +54,7 @@ class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
         else:
             check_unused(folder)
             check_inputs(self.part(DetectConfig))
+        from standing_orders.api.teams import measure_team
         from standing_orders.api.training import resume, train
         from standing_orders.cli.detect_view import watch_team
         from standing_orders.detect.assess.report import rules_not_kept
@@ -67,7 +68,7 @@ class TrainTeam(Resumable, WithPreset, Reporting, DetectConfig):
             data = self._look(config)
             with resumable("detect train", folder), watch_team(folder) as on_update:
                 run = train(config, folder, data=data, on_update=on_update, report=tell)
-        self.report(run)
+        self.report(measure_team(run))
         for line in rules_not_kept(run.records):
             tell(line)
         return 0

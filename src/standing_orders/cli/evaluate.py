@@ -26,8 +26,8 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
     """
 
     EXAMPLES = (
-        "evaluate --policy heuristic",
-        "evaluate --policy runs/any --order all --red meander",
+        "evaluate --policy heuristic --order critical_first",
+        "evaluate --policy zoo/any-meander --order all --red meander",
         "evaluate --policy runs/search --episodes 5000 --out card.csv",
     )
     BASIC = (
@@ -42,7 +42,9 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
         "out",
     )
 
-    policy: str = Field("heuristic", description=f"Defender: {POLICIES}, or a run folder.")
+    policy: str = Field(
+        "heuristic", description=f"Defender: {POLICIES}, a run folder, or zoo/NAME."
+    )
     red: Literal["b_line", "meander", "sleep", "all"] = Field("all", description="Red agent.")
     episodes: int = Field(1_000, ge=2, strict=True, description="Episodes for each red agent.")
     seed: Seed = Field(0, description="Root seed; same seed, same score to the last digit.")
@@ -50,7 +52,8 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
     order: str | None = Field(
         None,
         description="What a trained policy is told: an order, or 'all' for each of the 120; its "
-        "own if left out.",
+        "own if left out. A defender that takes no order is held to it: a fix that probably breaks "
+        "it is replaced.",
     )
     order_episodes: int = Field(
         200, ge=2, strict=True, description="Episodes for each order and red agent."
@@ -72,7 +75,11 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
             tell(policy.describe())
             game = policy.game.model_copy(update=self.given(GameConfig))
         red = "b_line" if self.red_agent is not None else self.red  # there is but one of one's own
-        total = self.episodes * (len(RED_AGENTS) if red == "all" else 1)
+        reds = RED_AGENTS if red == "all" else (red,)
+        total = self.episodes * len(reds)
+        if self._plays_here:
+            orders = len(getattr(policy, "orders", ()))
+            total += self.order_episodes * orders * sum(one != "sleep" for one in reds)
         with self._elsewhere(game) as elsewhere, show_progress("episodes", total) as advance:
             card = evaluate(
                 policy,
@@ -88,10 +95,15 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
         self.report(card, is_full=self.show_all)
         return 0
 
+    @property
+    def _plays_here(self) -> bool:
+        """Whether this process plays, in our simulator."""
+        return self.sim == "own" and self.collect == "batch" and self.red_agent is None
+
     @contextmanager
     def _elsewhere(self, game: GameConfig) -> "Iterator[Elsewhere | None]":
         """Who plays, if not this process in our simulator."""
-        if self.sim == "own" and self.collect == "batch" and self.red_agent is None:
+        if self._plays_here:
             yield None
             return
         from standing_orders.collect.choose import open_collector

@@ -97,6 +97,8 @@ def _defaults(model: type[Command], words: list[str]) -> Command | None:
     name, file = _given(words, "--preset"), _given(words, "--config")
     if name is not None and file is not None:
         raise ConfigError(f"--preset {name} and --config {file}: give one of them")
+    if name is None and file is None:
+        name = model.preset_for(_given(words, f"--{model.DECIDES}") if model.DECIDES else None)
     try:
         if name is not None:
             return model(**find_preset(name, model.KIND).values, preset=name)

@@ -10,26 +10,32 @@ from standing_orders.config import SimConfig
 
 
 class Play(Command, SimConfig):
-    """Watch one episode in the terminal, step by step or at a speed.
+    """Watch one episode in the terminal, step by step or at a speed, back and forth.
 
-    A trained policy plays the game that it was trained in unless another is given.
+    A trained policy plays the game that it was trained in unless another is given. It shows the
+    truth, what blue sees and what it can know; of a policy that is told an order also the verdict
+    on each fix, and how the order has been kept so far.
     """
 
     EXAMPLES = (
         "play --policy heuristic --red meander",
-        "play --policy runs/one --speed 2",
-        "play --policy runs/any --order critical_first --plain",
+        "play --policy zoo/any-b_line --order critical_first --speed 2",
+        "play --policy runs/any --order user_priority --plain",
     )
     BASIC = ("policy", "order", "red", "seed", "horizon", "greedy", "speed", "plain")
 
-    policy: str = Field("heuristic", description=f"Defender: {POLICIES}, or a run folder.")
+    policy: str = Field(
+        "heuristic", description=f"Defender: {POLICIES}, a run folder, or zoo/NAME."
+    )
     order: str | None = Field(
         None, description="Order that a trained policy is told; its own if left out."
     )
     greedy: bool = Field(False, description="Take the likeliest action instead of drawing one.")
     seed: Seed = Field(0, description="Root seed; same seed, same episode.")
     speed: float | None = Field(
-        None, gt=0, description="Steps per second; without it, Enter plays the next step."
+        None,
+        gt=0,
+        description="Steps per second; without it, Enter plays the next step; h: the keys.",
     )
     red_agent: str | None = Field(
         None, description="A red agent of your own, module:attribute; also as --red."
@@ -41,7 +47,6 @@ class Play(Command, SimConfig):
     def run(self) -> int:
         """Run the command."""
         from standing_orders.api.policies import TrainedPolicy, load_policy
-        from standing_orders.cli.play_view import watch
 
         is_plain = self.plain or not (sys.stdin.isatty() and sys.stdout.isatty())
         policy = load_policy(self.policy, order=self.order, greedy=self.greedy)
@@ -49,7 +54,8 @@ class Play(Command, SimConfig):
         if isinstance(policy, TrainedPolicy):
             tell(policy.describe())
             config = policy.home().model_copy(update=self.given(SimConfig))
-            policy = policy.in_game(config)
+        from standing_orders.cli.play_view import watch
+
         watch(
             policy, config, red_agent=self.red_agent, seed=self.seed, speed=self.speed,
             is_plain=is_plain,

@@ -14,7 +14,8 @@ from standing_orders.search.records import Result
 from standing_orders.search.state import SearchState
 from standing_orders.search.tables import belief_table, leaderboard_table
 
-_SHOWN = 8
+_MOST = 12  # rows of each table
+_OTHER_LINES = 13  # of the view: titles, headings and the status
 
 
 class _View:
@@ -50,11 +51,12 @@ class _View:
         shown = f"{left / 60:.0f} min left" if left < 1e6 else ""
         return f"{self._line}\n{used} of {state.config.budget} episodes, {speed:.0f}/s, {shown}"
 
-    def draw(self, state: SearchState, width: int) -> RenderableType:
-        """The whole view."""
+    def draw(self, state: SearchState, width: int, height: int) -> RenderableType:
+        """The whole view, in so many columns and lines."""
+        shown = min(max((height - _OTHER_LINES) // 2, 2), _MOST)
         parts: list[RenderableType] = [f"{self._folder}\n{self.status(state)}"]
         if state.results:
-            tables = (leaderboard_table(state, _SHOWN), belief_table(state, _SHOWN))
+            tables = (leaderboard_table(state, shown), belief_table(state, shown))
             parts += [table.fit(width) for table in tables]
         return Group(*parts)
 
@@ -69,7 +71,7 @@ def watch_search(folder: Path) -> Iterator[Callable[[SearchState, dict[str, Any]
         def watch(state: SearchState, record: dict[str, Any] | None) -> None:
             view.update(state, record)
             if console.is_terminal:
-                live.update(view.draw(state, console.width), refresh=True)
+                live.update(view.draw(state, console.width, console.height), refresh=True)
             elif record is None and state.records:
                 last = state.records[-1]
                 if isinstance(last, Result):

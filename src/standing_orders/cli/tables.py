@@ -4,7 +4,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from standing_orders.tables import PLAIN_WIDTH
 
@@ -24,8 +30,11 @@ def wide_console() -> Console:
 
 @contextmanager
 def show_progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar on standard error, gone when done; quiet if that is not a terminal."""
+    """A bar with n of N and the time left, gone when done; quiet if there is no terminal."""
     console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(" of "),
+               TimeRemainingColumn(), TextColumn("left"))  # fmt: skip
+    is_quiet = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=is_quiet) as progress:
         task = progress.add_task(what, total=total)
         yield lambda count: progress.advance(task, count)

@@ -17,7 +17,7 @@ from standing_orders.collect.worker import EpisodeWorker
 _TASK_SECONDS = 0.05  # a task should take at least that long, or sending it costs too much
 _LONGEST_SECONDS = 5.0  # so much is played again when a worker is lost
 _SHARES = 2  # a task is at most this part of what is left for each worker: the last ones even out
-_SLOW_SECONDS = 0.25  # of an episode, until it is known: those of CybORG take about that
+_SLOW_SECONDS = 1.25  # of an episode, until it is known: first bundles are small
 
 
 class Players(Protocol):

@@ -22,6 +22,7 @@ from standing_orders.config import (
 from standing_orders.errors import CheckpointError, ConfigError
 from standing_orders.rules.lawful import LawfulPolicy
 from standing_orders.rules.orders import Order
+from standing_orders.runs.folder import is_run
 from standing_orders.seeding import child_seed
 
 LAWFUL = "lawful:"
@@ -116,7 +117,7 @@ def find_contestant(text: str) -> Contestant:
         return _LEARNERS[what](text, order)
     if what.startswith(LAWFUL):
         return _lawful(text, what.removeprefix(LAWFUL), order)
-    if (Path(what) / "run.json").is_file():
+    if is_run(Path(what)):
         return _of_folder(text, Path(what), order)
     if (PRESETS / f"{what}.toml").is_file() and "/" not in what:
         return _of_preset(text, what, order)
@@ -168,7 +169,7 @@ def _lawful(text: str, what: str, order: Order | None) -> Contestant:
 
     def prepare(task: Task) -> Ready:
         ready = inner.prepare(task)
-        policy = LawfulPolicy(ready.policy, order.index, task.game)
+        policy = LawfulPolicy(ready.policy, [order.index], task.game)
         return Ready(policy, ready.episodes, ready.seconds)
 
     return Contestant(text, order, prepare)

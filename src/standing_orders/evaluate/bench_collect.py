@@ -3,9 +3,9 @@
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from multiprocessing import Pipe, active_children
+from multiprocessing import Pipe
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -207,15 +207,30 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 def _memory_mb() -> float | None:
-    """Memory of this process and its workers; None where the system does not say."""
+    """Memory of this process and all that it started; None where the system does not say."""
     total = 0
-    for pid in (os.getpid(), *(child.pid for child in active_children())):
+    for pid in _family():
         try:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+        except ProcessLookupError:  # it has just ended
+            continue
         except OSError:
             return None
         total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
     return total / 1000
+
+
+def _family() -> list[int]:
+    """This process, its children, their children and so on: Ray's workers are not our children."""
+    children: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parent = int(path.read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(path.parent.name))
+    found = [os.getpid()]
+    for pid in found:
+        found += children.get(pid, [])
+    return found
 
 
 def _free_mb() -> float:

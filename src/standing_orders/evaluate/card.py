@@ -156,7 +156,7 @@ def evaluate(
         order_episodes: of a policy that follows orders, further episodes for each order and red
             agent in which obedience is measured; 0: it is not.
         elsewhere: who plays instead of this process, in whatever simulator.
-        advance: called with the number of episodes just finished, obedience not counted.
+        advance: called with the number of episodes just finished.
 
     Raises:
         ConfigError: fewer than two episodes, which have no standard error.
@@ -176,7 +176,9 @@ def evaluate(
         scores.append(_score(attacker, None, tenths.sum(axis=1)))
     if len(reds) > 1:
         scores += [_total(scores, horizon) for horizon in (*HORIZONS, None)]
-    obedience = _obedience(policy, game, reds, num_episodes=order_episodes, seed=seed)
+    obedience = _obedience(
+        policy, game, reds, num_episodes=order_episodes, seed=seed, advance=advance
+    )
     simulator = "own" if elsewhere is None else elsewhere.simulator
     return ScoreCard(
         policy.name, game, num_episodes, seed, VERSION, tuple(scores), obedience, simulator
@@ -190,6 +192,7 @@ def _obedience(
     *,
     num_episodes: int,
     seed: int,
+    advance: Callable[[int], None],
 ) -> dict[str, list[Obedience]]:
     """How a policy follows what it is told; nothing of one that takes no order."""
     if not (num_episodes and isinstance(policy, OrderFollower) and policy.orders):
@@ -197,7 +200,7 @@ def _obedience(
     return {
         red: measure_obedience(
             policy, SimConfig(**game.model_dump(), red=red), policy.orders,
-            num_episodes=num_episodes, seed=seed,
+            num_episodes=num_episodes, seed=seed, advance=advance,
         )
         for red in reds
         if red != "sleep"  # nobody takes a host there

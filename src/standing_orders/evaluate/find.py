@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from standing_orders.cage2.policy import NAMES, Policy
-from standing_orders.config import ANY_ORDER, NO_ORDER, GameConfig, SimConfig, TrainConfig
+from standing_orders.config import ANY_ORDER, NO_ORDER, GameConfig, SimConfig
 from standing_orders.errors import ConfigError
 from standing_orders.rules.orders import NUM_ORDERS, Order
 from standing_orders.runs.folder import is_run
@@ -17,43 +17,41 @@ def find_policy(name: str, *, order: str | None = None, is_greedy: bool = False)
 
     Args:
         name: of a scripted defender; or the path of a training run or of a search, whose best
-            policy is taken; or module:attribute (see `cage2.own`); or a zip file of
+            policy is taken; or zoo/NAME; or module:attribute (see `cage2.own`); or a zip file of
             Stable-Baselines3.
-        order: what a trained policy is told: an order or "all"; its own if left out.
+        order: what a trained policy is told: an order or "all"; its own if left out. A policy that
+            takes none is held to it by the mask of `rules.lawful`.
         is_greedy: let a trained policy take the likeliest action.
 
     Raises:
-        ConfigError: no such policy, or an order for a policy that takes none.
+        ConfigError: no such policy or order.
         CheckpointError: the run folder is damaged.
     """
     if name in NAMES:
-        if order is not None:
-            raise ConfigError(f"order = {order!r}: {name} takes no order")
         from standing_orders.cage2.defenders import ScriptedDefender  # noqa: PLC0415 (Numba)
 
-        return ScriptedDefender(name)
+        return _held_to(order, ScriptedDefender(name))
     if is_own(name) or name.endswith(".zip"):
-        if order is not None:
-            raise ConfigError(f"order = {order!r}: {name} takes no order")
-        return _own_policy(name)
+        return _held_to(order, _own_policy(name))
     path = Path(name)
-    if not path.is_dir():
+    if not (is_run(path) or path.is_dir()):
         raise ConfigError(
-            f"policy {name!r}: must be one of {', '.join(NAMES)}, a run folder, module:attribute, "
-            "or a zip file of Stable-Baselines3"
+            f"policy {name!r}: must be one of {', '.join(NAMES)}, a run folder, zoo/NAME (see "
+            "`standing-orders zoo`), module:attribute, or a zip file of Stable-Baselines3"
         )
     # Torch takes a second: only trained policies need it.
     from standing_orders.learn.policy import LearnedDefender  # noqa: PLC0415
     from standing_orders.learn.run import load_network  # noqa: PLC0415
 
     network, config = load_network(path / _BEST if is_run(path / _BEST) else path)
-    return LearnedDefender(
+    policy = LearnedDefender(
         network,
         name=f"{path.name} ({'greedy' if is_greedy else 'sampled'})",
         game=SimConfig(**config.part(GameConfig).model_dump()),
-        orders=_orders(order, config),
+        orders=[] if config.order == NO_ORDER else _indices(order or config.order),
         is_greedy=is_greedy,
     )
+    return _held_to(order, policy, policy.game) if config.order == NO_ORDER else policy
 
 
 def is_own(name: str) -> bool:
@@ -72,11 +70,16 @@ def _own_policy(name: str) -> Policy:
     return load_sb3_policy(Path(name))
 
 
-def _orders(order: str | None, config: TrainConfig) -> list[int]:
-    """What the policy is told; nothing for a policy that takes no order."""
-    if config.order == NO_ORDER:
-        if order is not None:
-            raise ConfigError(f"order = {order!r}: this policy was trained without orders")
-        return []
-    wanted = order or (ALL_ORDERS if config.order == ANY_ORDER else config.order)
-    return list(range(NUM_ORDERS)) if wanted == ALL_ORDERS else [Order.parse(wanted).index]
+def _held_to(order: str | None, policy: Policy, game: SimConfig | None = None) -> Policy:
+    """A policy that takes no order, made to keep one if there is one."""
+    if order is None:
+        return policy
+    from standing_orders.rules.lawful import LawfulPolicy  # noqa: PLC0415 (Numba)
+
+    return LawfulPolicy(policy, _indices(order), game or SimConfig())
+
+
+def _indices(order: str) -> list[int]:
+    """The orders that are meant, by index."""
+    is_each = order in (ALL_ORDERS, ANY_ORDER)
+    return list(range(NUM_ORDERS)) if is_each else [Order.parse(order).index]

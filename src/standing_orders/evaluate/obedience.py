@@ -1,6 +1,6 @@
 """How well a policy follows the orders it is told, measured on fresh episodes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
@@ -128,6 +128,7 @@ def measure_obedience(
     num_episodes: int,
     seed: int,
     gate: GateConfig | None = None,
+    advance: Callable[[int], None] = lambda _: None,
 ) -> list[Obedience]:
     """Tell the policy each order in turn and judge what it does.
 
@@ -142,6 +143,7 @@ def measure_obedience(
         num_episodes: fresh episodes for each; half of them start late if the gate says so.
         seed: root seed; every order meets the same attacks.
         gate: what passing takes; the default gate if left out.
+        advance: called with the number of episodes just finished.
     """
     gate = gate or GateConfig()
     seeds = environment_seeds(child_seed(seed, "obedience", config.red), num_episodes)
@@ -156,7 +158,7 @@ def measure_obedience(
         played = [
             play(
                 policy.told(order.index), partial(Cage2Batch, config=game), some,
-                judged_by=judges,
+                judged_by=judges, advance=advance,
             )
             for game, some in games
         ]  # fmt: skip

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from standing_orders.cage2.actions import HOST_OF_ACTION
 from standing_orders.cage2.info import true_state
+from standing_orders.cage2.narrate import narrate_blue, narrate_red
 from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.cage2.scenario import (
     ACTIVITIES,
@@ -22,13 +23,12 @@ from standing_orders.cage2.scenario import (
     UNIT_TYPE_OF_HOST,
     UNIT_TYPES,
     USER0,
+    WAY_OF_RED,
 )
-from standing_orders.report.narrate import narrate_blue, narrate_red
 from standing_orders.report.record import Recording
 from standing_orders.rules.compliance import NO_FIX, VERDICTS, judge, top_held
 from standing_orders.rules.orders import ORDERS, Order
 
-WAY_OF_RED = (2, 0, 1)  # subnets from left to right: User, Enterprise, Operational
 _MAX_SESSIONS_SHOWN = 9
 
 

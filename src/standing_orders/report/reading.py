@@ -13,6 +13,7 @@ from standing_orders.config import Config, SearchConfig, TrainConfig, read_toml
 from standing_orders.errors import CheckpointError, ConfigError, StandingOrdersError
 from standing_orders.runs.folder import RunFolder
 from standing_orders.runs.plain import decode, lookup
+from standing_orders.runs.shipped import locate
 
 Record = dict[str, Any]
 # Kinds of run, and the command that makes each.
@@ -70,7 +71,7 @@ def kind_of(path: Path) -> str:
     Raises:
         CheckpointError: it is no run, or of no known kind.
     """
-    mark = path / "run.json"
+    mark = locate(path) / "run.json"
     try:
         kind = decode(mark.read_bytes()).get("kind")
     except FileNotFoundError as err:

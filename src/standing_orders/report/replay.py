@@ -20,6 +20,7 @@ from standing_orders.report.replays import (
     told_otherwise,
 )
 from standing_orders.rules.orders import Order
+from standing_orders.runs.folder import is_run
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def source_of(name: str) -> Source:
         CheckpointError: the run folder is damaged.
     """
     path = Path(name)
-    if not (path / "run.json").is_file():
+    if not is_run(path):
         make = policy_maker(path)
         make(None)  # an unknown name is refused before anything is played
         return Source(make, None, takes_order=False, game=SimConfig())

@@ -5,6 +5,8 @@ highest-ranked held type. The belief gives the probability of every set of held 
 probability of a violation is known: no true state, no training, any policy.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,10 +19,10 @@ from standing_orders.cage2.actions import (
     RESTORE,
     encode,
 )
-from standing_orders.cage2.policy import Policy
+from standing_orders.cage2.policy import Policy, in_game
 from standing_orders.cage2.scenario import HOSTS, NUM_HOSTS, NUM_UNIT_TYPES, UNIT_TYPE_OF_HOST
 from standing_orders.compiled import jit
-from standing_orders.config import RedAgent, SimConfig
+from standing_orders.config import DEFAULT_CERTAINTY, RedAgent, SimConfig
 from standing_orders.errors import ConfigError
 from standing_orders.rules.compliance import top_held
 from standing_orders.rules.orders import NUM_ORDERS
@@ -165,12 +167,13 @@ class LawfulPolicy:
 
     Args:
         policy: the defender; it goes on seeing observations only.
-        order: 0 to 119.
+        orders: each 0 to 119; the environment with seed s must keep number s modulo their count.
         config: the game that is played.
         certainty: see `lawful_fixes`.
         reds: the red agents that are possible; the config's if left out.
 
     Attributes:
+        orders: as given.
         belief: what it knows, of the environments of the last reset; None before it.
         num_replaced: fixes that were replaced so far.
         num_fixes: fixes that the defender wanted so far.
@@ -182,30 +185,46 @@ class LawfulPolicy:
     def __init__(
         self,
         policy: Policy,
-        order: int,
+        orders: Sequence[int],
         config: SimConfig,
         *,
-        certainty: float = 0.95,
+        certainty: float = DEFAULT_CERTAINTY,
         reds: tuple[RedAgent, ...] | None = None,
     ) -> None:
-        if not 0 <= order < NUM_ORDERS:
-            raise ConfigError(f"order {order}: must be between 0 and {NUM_ORDERS - 1}")
+        for order in orders:
+            if not 0 <= order < NUM_ORDERS:
+                raise ConfigError(f"order {order}: must be between 0 and {NUM_ORDERS - 1}")
         if not 0 <= certainty <= 1:
             raise ConfigError(f"certainty = {certainty}: must be between 0 and 1")
         self.name = f"lawful {policy.name}"
+        self.orders = tuple(orders)
         self.belief: Belief | None = None
         self.num_replaced = self.num_fixes = 0
-        self._policy, self._order, self._config = policy, order, config
+        self._policy, self._config = policy, config
         self._certainty, self._reds = certainty, reds
-        self._orders = np.zeros(0, dtype=np.int64)
+        self._kept = np.zeros(0, dtype=np.int64)
         self._actions: NDArray[np.int64] | None = None  # of the last step of the episode
+
+    def told(self, order: int) -> "LawfulPolicy":
+        """The same defender, made to keep this order in every episode."""
+        return LawfulPolicy(
+            self._policy, [order], self._config, certainty=self._certainty, reds=self._reds
+        )
+
+    def in_game(self, config: SimConfig) -> "LawfulPolicy":
+        """The same defender in that game."""
+        if config == self._config:
+            return self
+        policy = in_game(self._policy, config)
+        return LawfulPolicy(policy, self.orders, config, certainty=self._certainty, reds=self._reds)
 
     def reset(self, seeds: NDArray[np.uint64]) -> None:
         """Begin one episode in each of `len(seeds)` environments."""
         self._policy.reset(seeds)
         if self.belief is None or self.belief.num_envs != len(seeds):
             self.belief = Belief(self._config, len(seeds), reds=self._reds)
-        self._orders = np.full(len(seeds), self._order)
+        orders = np.array(self.orders, dtype=np.int64)
+        self._kept = orders[(seeds % np.uint64(len(orders))).astype(np.int64)]
         self._actions = None
 
     def act(
@@ -220,7 +239,7 @@ class LawfulPolicy:
         else:
             self.belief.update(self._actions, observations)
         self._actions = wanted.copy()
-        mask = lawful_fixes(self.belief.held_types, self._orders, self._certainty)
+        mask = lawful_fixes(self.belief.held_types, self._kept, self._certainty)
         kinds = KIND_OF_ACTION[wanted]
         self.num_fixes += int(((kinds == REMOVE) | (kinds == RESTORE)).sum())
         self.num_replaced += _replace(

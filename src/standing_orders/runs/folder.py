@@ -17,6 +17,7 @@ from standing_orders.runs.files import (
 from standing_orders.runs.journal import Journal
 from standing_orders.runs.lock import LOCK_NAME, RunLock
 from standing_orders.runs.plain import decode, encode
+from standing_orders.runs.shipped import check_writable, locate
 from standing_orders.runs.versions import software_versions
 
 if TYPE_CHECKING:
@@ -86,13 +87,13 @@ class RunFolder:
         """Find a run in order to resume or read it.
 
         Args:
-            path: the folder.
+            path: the folder, or `zoo/NAME`.
             kind: that the run must be of, if that matters.
 
         Raises:
             CheckpointError: the folder is no run, or one of another kind or format version.
         """
-        path = path.resolve()
+        path = locate(path).resolve()
         if not is_run(path):
             raise CheckpointError(f"{path}: not a run: there is no {_MARK} in it")
         mark = _read_mark(path / _MARK)
@@ -143,7 +144,12 @@ class RunFolder:
         return RunFolder.open(self.path, kind=self.kind)
 
     def lock(self) -> RunLock:
-        """Give the lock that whoever writes into the folder must hold."""
+        """Give the lock that whoever writes into the folder must hold.
+
+        Raises:
+            CheckpointError: the run comes with the package.
+        """
+        check_writable(self.path)
         return RunLock(self.path)
 
     def versions(self) -> dict[str, Any]:
@@ -180,7 +186,8 @@ class RunFolder:
 
 def is_run(path: Path) -> bool:
     """Whether a folder holds a run."""
-    return (path / _MARK).is_file() and not (path / _MARK).is_symlink()
+    mark = locate(path) / _MARK
+    return mark.is_file() and not mark.is_symlink()
 
 
 def check_unused(path: Path) -> None:

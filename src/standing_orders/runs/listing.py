@@ -12,6 +12,7 @@ from standing_orders.runs.checkpoint import load_latest
 from standing_orders.runs.folder import RunFolder, is_run
 from standing_orders.runs.lock import LOCK_NAME
 from standing_orders.runs.plain import decode
+from standing_orders.runs.shipped import locate
 
 FINISHED, RUNNING, RESUMABLE, DAMAGED = "finished", "running", "resumable", "damaged"
 STATES = (FINISHED, RUNNING, RESUMABLE, DAMAGED)
@@ -63,14 +64,15 @@ def look_at(path: Path) -> RunInfo:
     """
     kind, problem, config, version = "?", "", {}, None
     records: list[dict[str, Any]] = []
-    state = DAMAGED
+    state, place = DAMAGED, path
     try:
-        kind = str(decode((path / "run.json").read_bytes())["kind"])
+        place = locate(path)
+        kind = str(decode((place / "run.json").read_bytes())["kind"])
         folder = RunFolder.open(path, kind=kind)
         config, version = folder.config, folder.versions().get("standing_orders")
         remarks: list[str] = []
         records = folder.journal(remarks.append).read()
-        state, problem = _state(path, kind, records)
+        state, problem = _state(place, kind, records)
         problem = "; ".join([*filter(None, [problem]), *remarks])
     except (StandingOrdersError, OSError, ValueError, LookupError, TypeError) as err:
         problem = str(err)
@@ -79,7 +81,7 @@ def look_at(path: Path) -> RunInfo:
         kind=kind,
         state=state,
         problem=problem,
-        bytes=size_of(path),
+        bytes=size_of(place),
         records=len(records),
         done=_done(records),
         order=_text(config.get("order")),

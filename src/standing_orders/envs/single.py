@@ -1,6 +1,6 @@
 """Gymnasium environment: a batch of one."""
 
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -10,10 +10,20 @@ from numpy.typing import NDArray
 from standing_orders.cage2.actions import NUM_ACTIONS
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.info import true_state
+from standing_orders.cage2.own_red import OwnRedBatch
 from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.cage2.scenario import OBSERVATION_SIZE
 from standing_orders.config import ObservationStyle, RedAgent, RuleSet, SimConfig
-from standing_orders.errors import ConfigError
+from standing_orders.envs.board import to_text
+from standing_orders.envs.frame import Frame, make_frame
+from standing_orders.envs.picture import check_pillow, draw
+from standing_orders.envs.referee import Referee
+from standing_orders.errors import ConfigError, SimulationError
+from standing_orders.rules.orders import Order
+
+RenderMode = Literal["ansi", "rgb_array"]
+FPS = 4  # steps a second of a video
+_EVERYONE = np.ones(1, dtype=np.bool_)
 
 
 class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
@@ -21,7 +31,8 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
 
     The observation is 52 bits, the action an index below 145: see `observe.describe` and
     `actions.describe`. An episode is never terminated and is truncated at the horizon. `info`
-    holds the true state (see `info.true_state`), which a policy must not see when it is scored.
+    holds the true state (see `info.true_state`), which a policy must not see when it is scored;
+    `cost`, 1.0 when the fix just made breaks the order; and, with `belief`, what blue can know.
 
     Args:
         red: "b_line", "meander" or "sleep".
@@ -30,12 +41,18 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         horizon: steps of an episode.
         head_start: steps that red plays before blue may act.
         red_tempo: red actions per step.
+        order: that fixes are judged by, in any spelling; without one the cost is 0.
+        belief: put the exact belief into `info`: `belief_held`, `belief_privileged` (13 hosts),
+            `belief_types` (5 unit types) and `belief_surprise`.
+        red_agent: one of your own that attacks instead, module:attribute; see `cage2.own_red`.
+        render_mode: "ansi": `render` gives the board of `standing-orders play` as text;
+            "rgb_array": the network as the replay draws it, which needs Pillow.
 
     Raises:
-        ConfigError: an option is not acceptable.
+        ConfigError: an option is not acceptable, or Pillow is missing.
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012 (the attribute is Gymnasium's)
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": FPS}  # noqa: RUF012 (Gymnasium's)
 
     def __init__(
         self,
@@ -45,16 +62,34 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         horizon: int = 100,
         head_start: int = 0,
         red_tempo: int = 1,
+        *,
+        order: str | None = None,
+        belief: bool = False,
+        red_agent: str | None = None,
+        render_mode: RenderMode | None = None,
     ) -> None:
         self.config = SimConfig(
             red=red, rules=rules, observation=observation, horizon=horizon, head_start=head_start,
             red_tempo=red_tempo,
         )  # fmt: skip
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ConfigError(f"render_mode = {render_mode!r}: must be 'ansi' or 'rgb_array'")
+        if render_mode == "rgb_array":
+            check_pillow()
         self.observation_space = MultiBinary(OBSERVATION_SIZE)
         self.action_space = Discrete(NUM_ACTIONS)
-        self.render_mode = None
-        self._batch = Cage2Batch(1, self.config)
+        self.render_mode = render_mode
+        self._batch = (
+            Cage2Batch(1, self.config)
+            if red_agent is None
+            else OwnRedBatch(1, self.config, red=red_agent)
+        )
+        told = None if order is None else Order.parse(order).index
+        self._referee = Referee(self.config, 1, order=told, has_belief=belief)
         self._action = np.zeros(1, dtype=np.int64)
+        self._last_action: int | None = None
+        self._tenths = 0
+        self._is_begun = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -64,6 +99,8 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         if options:
             raise ConfigError(f"reset options {sorted(options)}: there are none")
         observations = self._batch.reset(seed)
+        self._referee.begin(observations, _EVERYONE)
+        self._last_action, self._tenths, self._is_begun = None, 0, True
         return observations[0].copy(), self._info()
 
     def step(
@@ -76,13 +113,35 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
             SimulationError: no reset before, or the episode is over.
         """
         self._action[0] = _check_action(action)
+        self._referee.look(self._batch.states)
         observations, rewards = self._batch.step(self._action)
+        self._referee.see(self._action, observations, _EVERYONE)
+        self._last_action = int(self._action[0])
+        self._tenths += int(rewards[0])
         is_over = bool(self._batch.states["step"][0] >= self.config.horizon)
         reward = int(rewards[0]) / TENTHS_PER_POINT
         return observations[0].copy(), reward, False, is_over, self._info()
 
+    def frame(self) -> Frame:
+        """All that there is to see of this moment: what `render` and `play` show.
+
+        Raises:
+            SimulationError: no reset before.
+        """
+        if not self._is_begun:
+            raise SimulationError("render before reset: call reset first")
+        return make_frame(self._batch, self._referee, self._last_action, self._tenths)
+
+    def render(self) -> Any:
+        """The moment as text or as a picture (height, width, 3); nothing without a mode."""
+        if self.render_mode is None:
+            return None
+        frame = self.frame()
+        return to_text(frame) if self.render_mode == "ansi" else draw(frame)
+
     def _info(self) -> dict[str, Any]:
-        return {name: values[0] for name, values in true_state(self._batch.states).items()}
+        values = true_state(self._batch.states) | self._referee.info()
+        return {name: value[0] for name, value in values.items()}
 
 
 def _check_action(action: Any) -> int:

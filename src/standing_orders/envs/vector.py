@@ -15,7 +15,9 @@ from standing_orders.cage2.info import true_state
 from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.cage2.scenario import OBSERVATION_SIZE
 from standing_orders.config import ObservationStyle, RedAgent, RuleSet, SimConfig
+from standing_orders.envs.referee import Referee
 from standing_orders.errors import ConfigError
+from standing_orders.rules.orders import Order
 
 Step = tuple[
     NDArray[np.int8], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]
@@ -31,7 +33,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[Any]
             last step itself resets and puts the old observation into `info["final_obs"]`, or the
             caller resets, with `options={"reset_mask": ...}` if only some.
         num_threads: threads that share the batch; the results do not depend on it.
-        red, rules, observation, horizon, head_start, red_tempo: as in `Cage2Env`.
+        red, rules, observation, horizon, head_start, red_tempo, order, belief: as in `Cage2Env`.
 
     Raises:
         ConfigError: an option is not acceptable.
@@ -47,6 +49,8 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[Any]
         horizon: int = 100,
         head_start: int = 0,
         red_tempo: int = 1,
+        order: str | None = None,
+        belief: bool = False,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         num_threads: int = 1,
     ) -> None:
@@ -64,6 +68,8 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[Any]
         self.single_observation_space = MultiBinary(OBSERVATION_SIZE)
         self.single_action_space = Discrete(NUM_ACTIONS)
         self.batch = Cage2Batch(num_envs, self.config, num_threads=num_threads)
+        told = None if order is None else Order.parse(order).index
+        self._referee = Referee(self.config, num_envs, order=told, has_belief=belief)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
 
@@ -95,6 +101,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[Any]
                 self.batch.reset([s or 0 for s in seed], chosen=chosen & has_seed)
             if (chosen & ~has_seed).any():
                 self.batch.reset(chosen=chosen & ~has_seed)
+        self._referee.begin(self.batch.observations, chosen)
         return self.batch.observations.copy(), self._info(chosen)
 
     def step(self, actions: NDArray[np.int64]) -> Step:
@@ -104,7 +111,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[Any]
             was_over = batch.truncated
             rewards = self._play(actions, ~was_over)
             rewards[was_over] = 0.0
-            batch.reset(chosen=was_over)
+            self._begin_again(was_over)
         else:
             rewards = self._play(actions, np.ones(self.num_envs, dtype=np.bool_))
         truncated = batch.truncated
@@ -119,8 +126,14 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[Any]
         self.batch.close()
 
     def _play(self, actions: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
-        _, tenths = self.batch.step(actions, chosen=chosen)
+        self._referee.look(self.batch.states)
+        observations, tenths = self.batch.step(actions, chosen=chosen)
+        self._referee.see(np.asarray(actions), observations, chosen)
         return np.asarray(tenths / TENTHS_PER_POINT)
+
+    def _begin_again(self, chosen: NDArray[np.bool_]) -> None:
+        self.batch.reset(chosen=chosen)
+        self._referee.begin(self.batch.observations, chosen)
 
     def _reset_at_once(self, truncated: NDArray[np.bool_], info: dict[str, Any]) -> dict[str, Any]:
         final_obs = np.full(self.num_envs, None, dtype=object)
@@ -128,8 +141,10 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[Any]
             final_obs[i] = self.batch.observations[i].copy()
         final_info = {name: values for name, values in info.items() if not name.startswith("_")}
         final_info |= {f"_{name}": truncated for name in tuple(final_info)}
-        self.batch.reset(chosen=truncated)
+        cost = info["cost"]  # of the step just played, as the reward is
+        self._begin_again(truncated)
         return self._info(np.ones(self.num_envs, dtype=np.bool_)) | {
+            "cost": cost,
             "final_obs": final_obs,
             "_final_obs": truncated,
             "final_info": final_info,
@@ -137,6 +152,6 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[Any]
         }
 
     def _info(self, chosen: NDArray[np.bool_]) -> dict[str, Any]:
-        """True state as arrays over environments, each with Gymnasium's mask beside it."""
-        values = true_state(self.batch.states)
+        """What is known, as arrays over environments, each with Gymnasium's mask beside it."""
+        values = true_state(self.batch.states) | self._referee.info()
         return values | {f"_{name}": chosen.copy() for name in values}

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import gymnasium
 import numpy as np
 import pytest
@@ -6,9 +8,10 @@ from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
 from standing_orders import CAGE2_ID
+from standing_orders.belief import Belief
 from standing_orders.cage2 import actions
-from standing_orders.cage2.env import Cage2Env
-from standing_orders.cage2.vector import Cage2VectorEnv
+from standing_orders.envs.single import Cage2Env
+from standing_orders.envs.vector import Cage2VectorEnv
 from standing_orders.errors import ConfigError, SimulationError
 
 RESTORE_SERVER = actions.encode("Restore", "Op_Server0")
@@ -120,6 +123,100 @@ def test_info_is_not_overwritten_by_the_next_step() -> None:
         env.step(0)
     assert (observation == kept[0]).all()
     assert (info["red_access"] == kept[1]).all()
+
+
+# ---------------------------------------------------------------------- orders, belief, pictures
+def test_a_fix_that_breaks_the_order_costs_one() -> None:
+    env = Cage2Env(head_start=20, order="critical_first")
+    _, info = env.reset(seed=0)
+    assert info["cost"] == 0.0
+    assert env.step(actions.encode("Restore", "User1"))[4]["cost"] == 1.0
+    assert env.step(actions.encode("Restore", "Op_Server0"))[4]["cost"] == 0.0
+    assert env.step(0)[4]["cost"] == 0.0
+    free = Cage2Env(head_start=20)
+    free.reset(seed=0)
+    assert free.step(actions.encode("Restore", "User1"))[4]["cost"] == 0.0
+
+
+def test_an_order_that_is_none_is_refused() -> None:
+    with pytest.raises(ConfigError, match="order 'first'"):
+        Cage2Env(order="first")
+
+
+def test_info_offers_the_belief_of_blues_own_history() -> None:
+    env = Cage2Env(red="b_line", head_start=10, belief=True)
+    observation, info = env.reset(seed=0)
+    other = Belief(env.config, 1)
+    other.reset(observation[None])
+    for _ in range(3):
+        assert (info["belief_held"] == other.held[0]).all()
+        assert (info["belief_types"] == other.types[0]).all()
+        observation, *_, info = env.step(RESTORE_SERVER)
+        other.update([RESTORE_SERVER], observation[None])
+    assert "belief_held" not in Cage2Env().reset(seed=0)[1]
+
+
+def test_vector_and_single_environments_know_the_same() -> None:
+    options = {"head_start": 15, "horizon": 6, "order": "user_priority", "belief": True}
+    many = vector(**options)
+    _, infos = many.reset(seed=4)
+    singles = [Cage2Env(red="meander", **options) for _ in range(3)]
+    info = [env.reset(seed=seed)[1] for env, seed in zip(singles, range(4, 7), strict=True)]
+    choices = np.random.default_rng(1).integers(132, 145, size=(9, 3))
+    for chosen in choices:
+        for name in ("cost", "belief_held", "belief_types", "belief_privileged"):
+            assert (infos[name] == np.stack([one[name] for one in info])).all()
+            assert infos[f"_{name}"].all()
+        *_, truncated, infos = many.step(chosen)
+        info = [_step_or_reset(env, action) for env, action in zip(singles, chosen, strict=True)]
+    assert truncated.tolist() == [False] * 3
+
+
+def _step_or_reset(env: Cage2Env, action: int) -> dict[str, object]:
+    """As the vector environment does on the step after the last."""
+    is_over = env.unwrapped._batch.truncated[0]
+    return env.reset()[1] if is_over else env.step(action)[4]
+
+
+def test_same_step_mode_keeps_the_cost_of_the_step_it_ends_with() -> None:
+    env = vector(AutoresetMode.SAME_STEP, horizon=1, head_start=20, red="b_line",
+                 order="critical_first")  # fmt: skip
+    env.reset(seed=0)
+    *_, info = env.step(np.full(3, actions.encode("Restore", "User1")))
+    assert info["cost"].tolist() == [1.0] * 3
+    assert info["final_info"]["cost"].tolist() == [1.0] * 3
+
+
+def test_text_and_picture_are_rendered_and_other_modes_refused() -> None:
+    env = gymnasium.make(CAGE2_ID, render_mode="ansi")
+    env.reset(seed=0)
+    assert "step 0/100" in env.render()
+    assert Cage2Env().render() is None
+    with pytest.raises(ConfigError, match="render_mode = 'human'"):
+        Cage2Env(render_mode="human")  # type: ignore[arg-type]
+    with pytest.raises(SimulationError, match="render before reset"):
+        Cage2Env(render_mode="ansi").render()
+
+
+def test_a_picture_without_pillow_is_refused_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("standing_orders.envs.picture.find_spec", lambda _: None)
+    with pytest.raises(ConfigError, match=r"standing-orders\[video\]"):
+        Cage2Env(render_mode="rgb_array")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_gymnasiums_own_recorder_makes_a_video(tmp_path: Path) -> None:
+    pytest.importorskip("moviepy")
+    made = gymnasium.make(CAGE2_ID, render_mode="rgb_array", horizon=3, order="balanced")
+    env = gymnasium.wrappers.RecordVideo(made, str(tmp_path / "videos"))
+    env.reset(seed=0)
+    for _ in range(3):
+        env.step(0)
+    env.close()
+    (video,) = tmp_path.glob("videos/*.mp4")
+    assert video.stat().st_size > 1_000
 
 
 # --------------------------------------------------------------------------------------- vector
