@@ -30,7 +30,7 @@ def cache_folder() -> Path:
     """Folder that holds the compiled kernels of exactly this source."""
     digest = hashlib.sha256()
     package = Path(__file__).parent
-    for folder in ("belief", "cage2", "learn", "rules", "search"):
+    for folder in ("belief", "cage2", "detect", "detect/rules", "learn", "rules", "search"):
         for source in sorted((package / folder).glob("*.py")):
             digest.update(source.name.encode() + b"\0" + source.read_bytes())
     root = os.environ.get("STANDING_ORDERS_CACHE_DIR")

@@ -38,6 +38,7 @@ COMMANDS = {
     "presets": ("presets:Presets", "list the settings that come with the package"),
     "detect train": ("detect:TrainTeam", "train a team that judges events"),
     "detect evaluate": ("detect:EvaluateTeam", "every figure of a trained team"),
+    "detect score": ("detect:ScoreTeam", "judge new events, from a file or a stream"),
     "detect compare": ("detect:CompareTeam", "the team beside baselines and its own parts"),
 }
 

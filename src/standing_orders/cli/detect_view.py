@@ -29,9 +29,20 @@ def describe_data(data: DataSet) -> list[str]:
     share = f"{100 * data.train.prevalence:.2f} % of the events are threats"
     return [
         f"{data.name}: {data.task}; {sizes}; {data.train.num_features} inputs; {share}",
+        *_describe_plan(data),
         *(f"  no input: {name}: {reason}" for name, reason in data.dropped.items()),
         *(f"  note: {note}" for note in data.notes),
     ]
+
+
+def _describe_plan(data: DataSet) -> list[str]:
+    """What each input column is taken for; `--columns NAME=KIND` overrules it."""
+    if data.schema is None:
+        return []
+    by_kind: dict[str, list[str]] = {}
+    for one in data.schema.inputs.values():
+        by_kind.setdefault(one.kind, []).append(one.name)
+    return [f"  {kind}: {', '.join(names)}" for kind, names in by_kind.items()]
 
 
 def describe_earnings(rows: Mapping[str, float], unit: str) -> list[str]:

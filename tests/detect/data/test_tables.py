@@ -88,7 +88,7 @@ def bad_files(folder: Path) -> list[tuple[Path, str]]:
         (write(folder / "empty.csv", ""), "the file is empty"),
         (folder / "empty.csv.gz", "the file is empty"),
         (write(folder / "head.csv", "a,b\n"), "a header but no rows"),
-        (write(folder / "s.csv", "a;b\n1;2\n"), "only one column.*--separator"),
+        (write(folder / "s.csv", "a:b\n1:2\n"), "only one column.*--separator"),
         (folder / "half.csv.gz", "not a readable gzip"),
         (folder / "text.csv.gz", "not a readable gzip"),
         (folder / "text.parquet", "not a readable Parquet"),

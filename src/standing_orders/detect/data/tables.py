@@ -1,4 +1,4 @@
-"""Tables from CSV, CSV.gz and Parquet files, with a guard before anything large is read."""
+"""Tables from files of any format that is known, with a guard before anything large is read."""
 
 import gzip
 import io
@@ -12,6 +12,7 @@ import pyarrow.compute as pa_compute  # type: ignore[import-untyped]
 import pyarrow.csv as pa_csv  # type: ignore[import-untyped]
 import pyarrow.parquet as pa_parquet  # type: ignore[import-untyped]
 
+from standing_orders.detect.data.lines import find_dialect, read_events
 from standing_orders.detect.data.options import DataConfig
 from standing_orders.errors import DataError
 from standing_orders.memory import require_memory
@@ -24,6 +25,7 @@ _CHUNK_BYTES = 1 << 24
 _BATCH_ROWS = 1 << 16
 _MAX_COLUMNS = 10_000
 _CSV_GROWTH = 4  # bytes in memory for each one of a file: a digit and a comma become a number
+_HEAD_BYTES = 1 << 16  # by which a text log is told
 
 
 def read_tables(paths: Sequence[Path], config: DataConfig) -> pa.Table:
@@ -32,7 +34,7 @@ def read_tables(paths: Sequence[Path], config: DataConfig) -> pa.Table:
     What a file is shows in its first bytes, not in its name.
 
     Args:
-        paths: CSV, gzipped CSV or Parquet files.
+        paths: CSV, TSV, JSON lines, Zeek logs, plain or gzipped, or Parquet files.
         config: its `separator`, `header`, `max_rows` (in all) and `max_bytes` (of each file).
 
     Raises:
@@ -97,11 +99,11 @@ def _read(path: Path, config: DataConfig, max_rows: int) -> pa.Table:
         table = _read_parquet(path, max_rows, max_bytes)
     elif start[:2] == GZIP_MAGIC or path.suffix.lower() == ".gz":
         with pa.BufferReader(_unpack(path, max_bytes).getvalue()) as file:
-            table = _read_csv(path, file, config)
+            table = _read_text(path, file, config)
     else:
         # Arrow's own file: its threads may outlive a Python one and end the process.
         with pa.OSFile(str(path)) as file:
-            table = _read_csv(path, file, config)
+            table = _read_text(path, file, config)
     if table.num_rows == 0:
         raise DataError(f"{path}: a header but no rows")
     _check_rows(path, table.num_rows, max_rows)
@@ -185,10 +187,30 @@ def _unpack(path: Path, max_bytes: int) -> io.BytesIO:
     return content
 
 
-def _read_csv(path: Path, file: pa.NativeFile, config: DataConfig) -> pa.Table:
+def _read_text(path: Path, file: pa.NativeFile, config: DataConfig) -> pa.Table:
+    """A log of lines; a CSV is read by Arrow, which is faster and lets values hold line ends."""
     require_memory(_CSV_GROWTH * file.size(), str(path))
+    head = file.read(_HEAD_BYTES).splitlines()
+    file.seek(0)
+    try:
+        dialect, _ = find_dialect(head, separator=config.separator, header=config.header)
+        if dialect.style == "csv":
+            return _read_csv(path, file, config, dialect.separator)
+        lines = [line for line in file.read().split(b"\n") if dialect.is_event(line)]
+        block = read_events(dialect, lines)
+    except DataError as err:
+        raise DataError(f"{path}: {err}") from err
+    for index, why in block.faults.items():
+        raise DataError(
+            f"{path}: {len(block.faults)} of {len(lines)} events cannot be read, the first of them "
+            f"event {index + 1}: {why}; mend them or leave them out"
+        )
+    return block.table
+
+
+def _read_csv(path: Path, file: pa.NativeFile, config: DataConfig, separator: str) -> pa.Table:
     read = pa_csv.ReadOptions(column_names=list(config.header) or None)
-    parse = pa_csv.ParseOptions(delimiter=config.separator)
+    parse = pa_csv.ParseOptions(delimiter=separator)
     convert = pa_csv.ConvertOptions(strings_can_be_null=True)
     try:
         try:
@@ -210,7 +232,7 @@ def _read_csv(path: Path, file: pa.NativeFile, config: DataConfig) -> pa.Table:
     _check_encoding(path, table)
     if table.num_columns == 1:
         raise DataError(
-            f"{path}: only one column found, {names[0]!r:.80}; is {config.separator!r} the "
+            f"{path}: only one column found, {names[0]!r:.80}; is {separator!r} the "
             "separator? Give the right one with --separator"
         )
     return table
