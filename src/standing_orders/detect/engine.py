@@ -116,11 +116,12 @@ class Agent:
 
     def _run(self, inputs: Tensor, memory: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
         """Through the network in blocks whose sizes do not change the sums."""
-        told = []
+        told: list[tuple[Tensor, Tensor, Tensor | None]] = []
         for first in range(0, max(len(inputs), 1), ROWS_AT_ONCE):
             rows = slice(first, first + ROWS_AT_ONCE)
             told.append(self._run_block(inputs[rows], None if memory is None else memory[:, rows]))
-        log_probs, hidden = (torch.cat([one[k] for one in told]) for k in (0, 1))
+        log_probs = torch.cat([one[0] for one in told])
+        hidden = torch.cat([one[1] for one in told])
         after = (
             None if memory is None else torch.cat([one[2] for one in told if one[2] is not None], 1)
         )
