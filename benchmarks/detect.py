@@ -24,7 +24,8 @@ import results
 from standing_orders.api.settings import preset
 from standing_orders.detect.assess.baselines import Baselines
 from standing_orders.detect.assess.figures import assess, main_figure
-from standing_orders.detect.assess.report import assess_foresight, assess_liars, assess_rules
+from standing_orders.detect.assess.liars import assess_liars
+from standing_orders.detect.assess.report import assess_foresight, assess_rules
 from standing_orders.detect.assess.tampering import HIDING, assess_tampering
 from standing_orders.detect.compare import seeded, train_team
 from standing_orders.detect.config import DetectConfig, LearnConfig, RulesConfig, TeamConfig

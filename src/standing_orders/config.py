@@ -212,6 +212,11 @@ class PpoConfig(PpoBase):
         "gae", description="GAE with the value beyond the horizon, or plain returns up to it."
     )
     entropy: float = Field(0.002, ge=0, description="Coefficient of the entropy bonus.")
+    final_entropy: float | None = Field(
+        None,
+        gt=0,
+        description="Fall geometrically to this over the budget; constant without it.",
+    )
     hidden: tuple[PositiveInt, ...] = Field(
         (64, 64), min_length=1, description="Hidden layer sizes."
     )
@@ -219,8 +224,25 @@ class PpoConfig(PpoBase):
     belief: bool = Field(
         True, description="Inputs: the probability that red holds each host, by the exact belief."
     )
+    full_belief: bool = Field(
+        False,
+        description="Inputs: the probability that red is privileged on each host, and of each red "
+        "agent, by the exact belief.",
+    )
     memory: bool = Field(
         True, description="Inputs: scans, exploits and decoys so far, for each host."
+    )
+    useful_actions: bool = Field(
+        False, description="Choose only among the 67 actions that can have an effect."
+    )
+    lean: float | None = Field(
+        None,
+        ge=0,
+        le=10,
+        description="Weights that all hosts share, from what is known of a host to what is done "
+        "there. An untrained defender leans so much, in logits, towards Remove where it believes "
+        "in a user-level session of red and towards Restore where in a privileged one; without a "
+        "number there are no such weights.",
     )
     clock: bool = Field(False, description="Input: the step. It makes hardly any two rows equal.")
 
@@ -330,7 +352,28 @@ class TrainConfig(LearnerConfig):
         "'any': one policy for all orders, told a random one each episode; 'none': no order.",
     )
     episodes: int = Field(20_000, ge=1, strict=True, description="Budget of training episodes.")
+    starts: int = Field(
+        1,
+        ge=1,
+        le=1_000,
+        strict=True,
+        description="Trainings from scratch that share the budget equally, one after the other; "
+        "the one that validates best is kept.",
+    )
+    validation_episodes: int = Field(
+        900,
+        ge=2,
+        le=100_000,
+        strict=True,
+        description="Fresh episodes that each of several starts is validated on, the same attacks "
+        "for all; counted apart.",
+    )
     checkpoint_every: int = Field(20, ge=1, strict=True, description="Updates between checkpoints.")
+
+    @property
+    def start_episodes(self) -> int:
+        """Budget of one start; the last one may have less."""
+        return -(-self.episodes // self.starts)
 
 
 class BaseConfig(Config):

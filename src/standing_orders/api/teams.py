@@ -50,6 +50,7 @@ def evaluate_team(
     *,
     data: Sequence[str | Path] = (),
     messages: int = 0,
+    batch: int = 1,
     tamper: bool = False,
 ) -> TeamCard:
     """Every figure of a detection team on the test part of its data.
@@ -57,7 +58,9 @@ def evaluate_team(
     Args:
         run: of `train` with a `DetectConfig`, or its folder.
         data: labelled files to judge it by instead; nothing but the run folder is needed then.
-        messages: events on which the agents also agree by messages, without a trusted counter.
+        messages: events on which the agents also agree by messages, without a trusted counter;
+            the team is judged by what they agree on.
+        batch: events that they agree on together.
         tamper: judge the test part also with each sensor compromised, in every way.
 
     Raises:
@@ -68,7 +71,11 @@ def evaluate_team(
 
     path = run.path if isinstance(run, Run) else Path(run)
     found = evaluate_run(
-        path, files=[*map(Path, data)], num_agreements=messages, with_tampering=tamper
+        path,
+        files=[*map(Path, data)],
+        num_agreements=messages,
+        batch=batch,
+        with_tampering=tamper,
     )
     return TeamCard(path, found)
 

@@ -158,7 +158,11 @@ class EvaluateTeam(Reporting):
         ge=0,
         strict=True,
         description="Events on which the agents also agree by messages, without a trusted counter "
-        "(PBFT-style; needs 3 f + 1 agents).",
+        "(PBFT-style; needs 3 f + 1 agents), in three networks, with every kind of liar; the "
+        "outcome is scored.",
+    )
+    batch: int = Field(
+        1, ge=1, strict=True, description="Events of --messages that are agreed on together."
     )
     tamper: bool = Field(
         False,
@@ -172,11 +176,14 @@ class EvaluateTeam(Reporting):
         RunFolder.open(self.run_folder, kind="detect")
         from standing_orders.api.teams import evaluate_team
 
-        self.report(
-            evaluate_team(
-                self.run_folder, data=self.data, messages=self.messages, tamper=self.tamper
-            )
+        found = evaluate_team(
+            self.run_folder,
+            data=self.data,
+            messages=self.messages,
+            batch=self.batch,
+            tamper=self.tamper,
         )
+        self.report(found)
         return 0
 
 
@@ -192,8 +199,9 @@ class ScoreTeam(Command):
         "detect score runs/team --data new.csv --out verdicts.jsonl",
         "detect score runs/team --data eve.json --follow --out verdicts.jsonl",
         "detect score runs/team --data - < conn.log",
+        "detect score runs/team --data new.csv --engine ray",
     )
-    BASIC = ("run_folder", "data", "out", "follow", "state", "why", "json_output")
+    BASIC = ("run_folder", "data", "out", "follow", "state", "why", "engine", "json_output")
 
     run_folder: tyro.conf.Positional[Path] = Field(description="Run folder of `detect train`.")
     data: Path = Field(
@@ -225,6 +233,16 @@ class ScoreTeam(Command):
         "where a number was): what the vote says of the rest, or at least an alert.",
     )
     rules: bool = Field(True, description="Tell the margins of the rules.")
+    engine: Literal["local", "ray"] = Field(
+        "local",
+        description="Where the agents vote: in this process, or each in a process of its own on a "
+        "Ray cluster, where they agree by signed messages (PBFT; needs 3 f + 1 agents).",
+    )
+    address: str | None = Field(
+        None,
+        description="Existing Ray cluster, such as 127.0.0.1:6379; without it --engine ray starts "
+        "one on this machine and stops it.",
+    )
     json_output: Annotated[bool, tyro.conf.arg(name="json")] = Field(
         False, description="The summary as JSON."
     )
@@ -234,6 +252,7 @@ class ScoreTeam(Command):
         RunFolder.open(self.run_folder, kind="detect")
         if str(self.data) != "-" and not self.data.exists():
             raise DataError(f"{self.data}: no such file")
+        from standing_orders.detect.remote import open_engine
         from standing_orders.detect.service.judge import Options, open_team
         from standing_orders.detect.service.stream import Task, score
 
@@ -246,7 +265,11 @@ class ScoreTeam(Command):
             rules=self.rules,
         )  # fmt: skip
         task = Task(self.data, self.out, state, self.follow, self.batch, options)
-        summary = score(open_team(self.run_folder), task, report=tell)
+        judge = open_team(self.run_folder)
+        with open_engine(
+            self.engine, judge.agents(), judge.config.team, address=self.address, report=tell
+        ) as engine:
+            summary = score(judge, task, engine=engine, report=tell)
         self._report(summary)
         return 0
 

@@ -7,6 +7,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import pyarrow.csv as pa_csv  # type: ignore[import-untyped]
 from standing_orders.detect.config import DetectConfig, LearnConfig, RulesConfig
 from standing_orders.detect.engine import JudgeEngine
 from standing_orders.detect.learn.run import train
+from standing_orders.detect.remote import RayEngine
 from standing_orders.detect.service.judge import Follower, Judge, Options, open_team
 from standing_orders.seeding import child_seed
 
@@ -54,12 +57,18 @@ class Variant:
     engine: Callable[[Judge], JudgeEngine] = Judge.engine
 
 
+def _on_ray(judge: Judge) -> JudgeEngine:
+    return RayEngine(judge.agents(), judge.config.team, report=partial(print, file=sys.stderr))
+
+
 VARIANTS = (
     Variant("plain vote", Options(why=0, rules=False)),
     Variant("with rules", Options(why=0)),
     Variant("with shield", Options(why=0), shield=True),
     Variant("with reasons", Options(why=3, rules=False)),
 )
+# Each agent a process of its own; 100 events to an agreement, however many there are at once.
+SIGNED = Variant("signed PBFT on Ray", Options(why=0, rules=False), engine=_on_ray)
 
 
 def make_table(num_rows: int, seed: int) -> pa.Table:
@@ -79,7 +88,11 @@ def make_table(num_rows: int, seed: int) -> pa.Table:
 
 
 def measure_detect(
-    *, seconds: float, rows: Sequence[int], limit: float, variants: Sequence[Variant] = VARIANTS
+    *,
+    seconds: float,
+    rows: Sequence[int],
+    limit: float,
+    variants: Sequence[Variant] | None = None,
 ) -> Iterator[Cell]:
     """All measurements, as they come.
 
@@ -87,7 +100,11 @@ def measure_detect(
         seconds: for each way and batch size.
         rows: sizes of files that are trained on; the largest is also judged, for its memory.
         limit: seconds after which a process of its own is given up.
+        variants: ways in which events are judged; if left out all that this machine can.
     """
+    if variants is None:
+        has_ray = all(find_spec(name) for name in ("ray", "cryptography"))
+        variants = (*VARIANTS, SIGNED) if has_ray else VARIANTS
     with tempfile.TemporaryDirectory(prefix="standing-orders-bench-") as name:
         folder = Path(name)
         table = make_table(_MOST, seed=1).drop_columns(["label"])

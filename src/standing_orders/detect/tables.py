@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from standing_orders.detect.assess.report import Evaluation, LiarFigures
+from standing_orders.detect.assess.liars import LiarFigures
+from standing_orders.detect.assess.report import Evaluation
 from standing_orders.detect.assess.tampering import TamperFigures
 from standing_orders.detect.compare import COLUMNS, EQUAL_PREFIX, JUDGED_BY, Contest, Verdict
 from standing_orders.detect.metrics import EXPECTED, Figures

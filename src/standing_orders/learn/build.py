@@ -41,8 +41,11 @@ def layout_of(config: TrainConfig) -> InputLayout:
     return InputLayout(
         has_order=has_order,
         has_belief=config.ppo.belief,
+        has_full_belief=config.ppo.full_belief,
         has_memory=config.ppo.memory,
         has_clock=config.ppo.clock,
+        is_useful=config.ppo.useful_actions,
+        has_host_weights=config.ppo.lean is not None,
         certainty=None if config.certainty == "none" or not has_order else config.certainty,
         reds=RED_AGENTS if config.red == "mixed" or config.attackers == "all" else (config.red,),
     )
@@ -70,8 +73,8 @@ def check_memory(config: TrainConfig) -> None:
                    f"{config.gate.episodes}")  # fmt: skip
 
 
-def make_network(config: TrainConfig) -> ActorCritic:
-    """The untrained network of a config.
+def make_network(config: TrainConfig, start: int = 0) -> ActorCritic:
+    """The untrained network of a config, or that of a later start.
 
     Raises:
         ResourceError: it does not fit into memory.
@@ -81,7 +84,8 @@ def make_network(config: TrainConfig) -> ActorCritic:
         layout_of(config),
         hidden=config.ppo.hidden,
         activation=config.ppo.activation,
-        seed=child_seed(config.seed, "network"),
+        lean=config.ppo.lean or 0.0,
+        seed=child_seed(config.seed, "network", *([start] if start else [])),
     )
 
 

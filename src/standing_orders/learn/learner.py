@@ -1,6 +1,6 @@
 """What every trainer is: a network, its optimiser and counters that go to and from checkpoints."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Generic, TypeVar, get_type_hints
 
 import torch
@@ -18,6 +18,7 @@ from standing_orders.learn.snapshot import (
 
 ADAM_EPSILON = 1e-5
 _MAX_COUNT = 2**63 - 1
+LATER = {"is_later": True}  # marks a counter that older checkpoints lack
 BUDGET_USED = "budget used"  # why most runs end
 
 
@@ -34,13 +35,14 @@ Counters = TypeVar("Counters", bound=Progress)
 
 
 def read_counters(kind: type[Counters], data: Any) -> Counters:
-    """Counters of a checkpoint.
+    """Counters of a checkpoint; an older one may lack those that came later (`LATER`).
 
     Raises:
         CheckpointError: one is missing, of another type, negative or beyond all measure.
     """
     hints = get_type_hints(kind)
-    if not isinstance(data, dict) or set(data) != set(hints):
+    needed = {one.name for one in fields(kind) if one.metadata != LATER}
+    if not isinstance(data, dict) or not needed <= set(data) <= set(hints):
         seen = sorted(data) if isinstance(data, dict) else data
         raise CheckpointError(f"counters {seen!r:.200}: must be {sorted(hints)}")
     for name, value in data.items():

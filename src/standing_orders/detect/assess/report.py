@@ -1,16 +1,15 @@
 """Everything about a trained run: figures, liars, tampered sensors, rules, agreement."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from standing_orders.detect.actions import NUM_ACTIONS
-from standing_orders.detect.assess.figures import LOWER_IS_BETTER, assess, main_figure, vote_figures
+from standing_orders.detect.assess.figures import assess, main_figure
+from standing_orders.detect.assess.liars import LiarFigures, agree_by_messages, assess_liars
 from standing_orders.detect.assess.tampering import TamperFigures, assess_tampering
 from standing_orders.detect.config import DetectConfig
 from standing_orders.detect.data.events import DataSet
@@ -22,72 +21,10 @@ from standing_orders.detect.standard import Standard
 from standing_orders.detect.team import Decisions, Judged, Team, as_streams, make_book
 from standing_orders.errors import ConfigError
 from standing_orders.runs.loop import latest_of
-from standing_orders.seeding import child_seed
-from standing_orders.voting import LIARS, Committee, Conditions, agree, lie
+from standing_orders.voting import Committee
 
-MAX_SUBSETS = 20  # of agents that lie, tried for each number of liars
-# A network that is calm, and one that loses, delays and reorders messages for a while first.
-NETWORKS = {
-    "calm": Conditions(),
-    "rough": Conditions(settle_time=30.0, early_delay=20.0, loss_prob=0.3, slow_prob=0.2),
-}
 _LATELY = 20  # updates
 _TOO_OFTEN = 1.5  # times what is allowed; a price that has settled swings about it
-
-
-@dataclass(frozen=True)
-class Spread:
-    """A figure over the choices of who lies."""
-
-    mean: float
-    worst: float
-
-
-@dataclass(frozen=True)
-class LiarFigures:
-    """What a number of liars of one kind does to the team."""
-
-    kind: str
-    num_liars: int
-    figures: dict[str, Spread]  # the main figure first, the share of events without a quorum last
-
-    @property
-    def main(self) -> Spread:
-        """The main figure."""
-        return next(iter(self.figures.values()))
-
-
-def assess_liars(team: Team, judged: Judged, data: DataSet) -> list[LiarFigures]:
-    """All that is said about a vote on the test part, for each kind of liar and 0 to n liars."""
-    agents, seed = team.config.team.agents, team.config.seed
-    game = team.config.game_of(data.test, data.task)
-    trials = [
-        (kind, liars)
-        for kind, count in itertools.product(LIARS, range(agents + 1))
-        for liars in itertools.islice(itertools.combinations(range(agents), count), MAX_SUBSETS)
-    ]
-
-    def cast(kind: str, liars: Sequence[int]) -> NDArray[np.int8]:  # (num_events, agents)
-        child = child_seed(seed, "detect", "liars", kind, *liars)
-        rng = np.random.Generator(np.random.Philox(child))
-        return lie(kind, judged.votes, liars, rng, num_choices=NUM_ACTIONS)
-
-    ballots = itertools.starmap(cast, trials)
-    outcomes, _ = team.outcomes(ballots, judged.probs, game.sessions)
-    found: dict[tuple[str, int], list[dict[str, float]]] = {}
-    for (kind, liars), outcome in zip(trials, outcomes, strict=True):
-        figures = vote_figures(outcome.actions, game, data.task)
-        figures["no_quorum"] = float((~outcome.has_quorum).mean())
-        found.setdefault((kind, len(liars)), []).append(figures)
-    return [
-        LiarFigures(kind, count, {name: _spread(name, rows) for name in rows[0]})
-        for (kind, count), rows in found.items()
-    ]
-
-
-def _spread(name: str, rows: Sequence[dict[str, float]]) -> Spread:
-    values, worst = [row[name] for row in rows], max if name in LOWER_IS_BETTER else min
-    return Spread(float(np.mean(values)), worst(values))
 
 
 def assess_rules(found: Decisions, data: DataSet, config: DetectConfig) -> Figures:
@@ -139,6 +76,7 @@ def evaluate_run(
     *,
     files: Sequence[Path] = (),
     num_agreements: int = 0,
+    batch: int = 1,
     with_tampering: bool = False,
 ) -> Evaluation:
     """Judge the team of a run folder.
@@ -147,6 +85,7 @@ def evaluate_run(
         path: the run folder.
         files: labelled events to judge it by instead of its test part; no other file is needed.
         num_agreements: events of the test part that the agents also agree on by messages.
+        batch: events that they agree on together.
         with_tampering: judge the test part also with each sensor compromised, in every way.
 
     Raises:
@@ -174,7 +113,7 @@ def evaluate_run(
         rules=assess_rules(judged, data, config),
         foresight=assess_foresight(team, judged, data) if has_heads else {},
         shielded=judged.shielded,
-        agreements=agree_by_messages(judged.votes[:num_agreements], config),
+        agreements=agree_by_messages(team, judged, data, num_events=num_agreements, batch=batch),
         tampering=assess_tampering(team, data, config) if with_tampering else [],
     )
 
@@ -194,46 +133,6 @@ def _open(
     none, name = test.take_sessions([]), paths[0].name
     task = standard.schema.task
     return team, DataSet(name, task, train=none, validation=none, test=test, dropped={}), standard
-
-
-def agree_by_messages(votes: NDArray[np.int8], config: DetectConfig) -> list[Figures]:
-    """Let the agents agree without a trusted counter, as many of them lying as they tolerate.
-
-    Args:
-        votes: (num_events, agents), what each would vote if it were honest.
-        config: of the team.
-
-    Returns:
-        For each network and kind of liar; view changes and messages are means an event. Nothing
-        without votes.
-
-    Raises:
-        VotingError: n < 3f + 1, or f = 0.
-    """
-    found = []
-    for network, kind in itertools.product(NETWORKS, LIARS if len(votes) else ()):
-        outcome = agree(
-            votes,
-            config.team.faults,
-            num_choices=NUM_ACTIONS,
-            liars=dict.fromkeys(range(config.team.faults), kind),
-            conditions=NETWORKS[network],
-            seed=child_seed(config.seed, "detect", "agree", kind),
-        )
-        found.append(
-            {
-                "network": network,
-                "liar": kind,
-                "events": len(votes),
-                "agreed": float(outcome.has_agreement.mean()),
-                "in_range": float(outcome.is_valid.mean()),
-                "undecided": outcome.num_undecided,
-                "fallbacks": outcome.num_fallbacks,
-                "view_changes": float(outcome.views.clip(0).max(axis=1).mean()),
-                "messages_per_event": outcome.num_messages / len(votes),
-            }
-        )
-    return found
 
 
 def collapses(records: Sequence[Mapping[str, Any]]) -> list[str]:

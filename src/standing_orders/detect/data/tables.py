@@ -22,10 +22,10 @@ GZIP_MAGIC = b"\x1f\x8b"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _CONVERT = "convert the file to UTF-8, for instance with iconv"
 _CHUNK_BYTES = 1 << 24
-_HEAD_BYTES = 1 << 16  # by which a text log is told
 _BATCH_ROWS = 1 << 16
 _MAX_COLUMNS = 10_000
 _CSV_GROWTH = 4  # bytes in memory for each one of a file: a digit and a comma become a number
+_HEAD_BYTES = 1 << 16  # by which a text log is told
 
 
 def read_tables(paths: Sequence[Path], config: DataConfig) -> pa.Table:
@@ -189,6 +189,7 @@ def _unpack(path: Path, max_bytes: int) -> io.BytesIO:
 
 def _read_text(path: Path, file: pa.NativeFile, config: DataConfig) -> pa.Table:
     """A log of lines; a CSV is read by Arrow, which is faster and lets values hold line ends."""
+    require_memory(_CSV_GROWTH * file.size(), str(path))
     head = file.read(_HEAD_BYTES).splitlines()
     file.seek(0)
     try:
@@ -208,7 +209,6 @@ def _read_text(path: Path, file: pa.NativeFile, config: DataConfig) -> pa.Table:
 
 
 def _read_csv(path: Path, file: pa.NativeFile, config: DataConfig, separator: str) -> pa.Table:
-    require_memory(_CSV_GROWTH * file.size(), str(path))
     read = pa_csv.ReadOptions(column_names=list(config.header) or None)
     parse = pa_csv.ParseOptions(delimiter=separator)
     convert = pa_csv.ConvertOptions(strings_can_be_null=True)

@@ -13,7 +13,7 @@ from standing_orders.detect.actions import ALERT, ALLOW
 from standing_orders.detect.data.columns import plain_values, read_times, read_words
 from standing_orders.detect.data.events import Events
 from standing_orders.detect.data.options import fill_options
-from standing_orders.detect.engine import Batch, JudgeEngine, LocalEngine, agents_of
+from standing_orders.detect.engine import Agent, Batch, JudgeEngine, LocalEngine, agents_of
 from standing_orders.detect.learn.run import load_alone
 from standing_orders.detect.service.rules import Watch
 from standing_orders.detect.service.sessions import NO_ROW, Arrivals, HistoryTable, SessionTable
@@ -74,9 +74,13 @@ class Judge:
         last = follower.close()
         return replace_ends(told, last)
 
+    def agents(self) -> list[Agent]:
+        """The agents, each with its own weights and view and nothing else."""
+        return agents_of(self.team.network)
+
     def engine(self) -> JudgeEngine:
         """The agents and their vote, in this process."""
-        return LocalEngine(agents_of(self.team.network), self.config.team)
+        return LocalEngine(self.agents(), self.config.team)
 
     def wanted(self) -> dict[str, pa.DataType]:
         """Columns that are read, with the types by which a CSV is read fastest."""
