@@ -116,9 +116,18 @@ class Contradiction:
     second: Message
 
 
-_FIELDS: dict[type, tuple[str, ...]] = {
+FIELDS: dict[type, tuple[str, ...]] = {
     kind: tuple(field.name for field in fields(kind))
-    for kind in (Ballot, BallotSet, Vote, Certificate, ViewChange, Proposal, Decided)
+    for kind in (
+        Ballot,
+        BallotSet,
+        Vote,
+        Certificate,
+        ViewChange,
+        Proposal,
+        Decided,
+        Contradiction,
+    )  # fmt: skip
 }
 Claim = TypeVar("Claim", Ballot, Vote, ViewChange, Proposal, Decided)
 
@@ -250,7 +259,7 @@ class Checker:
 
     def _is_a(self, kind: type, part: object) -> bool:
         return type(part) is kind and all(
-            self._fits[name](getattr(part, name)) for name in _FIELDS[kind]
+            self._fits[name](getattr(part, name)) for name in FIELDS[kind]
         )
 
     def _are(self, kind: type, parts: object) -> bool:
