@@ -6,7 +6,7 @@ DEMO := runs/demo
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL := --quiet --constraint constraints.txt --editable ".[test,docs]"
 
-.PHONY: help demo test test-all bench results zoo docs lint format clean
+.PHONY: help demo test test-all battery bench results zoo docs lint format clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,10 @@ test: $(READY) lint  ## lint and the default tests, on all cores: what CI runs
 
 test-all: $(READY) lint  ## the slow proofs too
 	$(BIN)/python -m pytest -n logical --dist loadfile
+
+BATTERY ?= short
+battery: $(READY)  ## attacks on runs, settings, data and names; BATTERY=long takes an hour or two
+	$(BIN)/python -m tests.battery $(BATTERY)
 
 bench: $(READY)  ## speed on this machine, and how long a user waits
 	$(BIN)/standing-orders bench sim

@@ -1,8 +1,8 @@
 """Every figure about detection. The data sets are read from --data, never shipped.
 
-python benchmarks/detect.py records      # NSL-KDD and UNSW-NB15: team, liars, time
+python benchmarks/detect.py records      # NSL-KDD and UNSW-NB15: team, boosting, a sensor that lies
 python benchmarks/detect.py sessions     # synthetic and ADFA-LD: team against fixed prefixes
-python benchmarks/detect.py views        # split views against all views
+python benchmarks/detect.py views        # what an agent sees, and training with sensors that lie
 python benchmarks/detect.py gradient     # sampled PPO against the expected gradient
 python benchmarks/detect.py rule         # a rule that is broken without a price and kept with one
 python benchmarks/detect.py rules        # all default rules, watched and priced; what is foreseen
@@ -21,14 +21,10 @@ import tyro
 import results
 from standing_orders.api.settings import preset
 from standing_orders.detect.assess.baselines import Baselines
-from standing_orders.detect.assess.probe import probe
-from standing_orders.detect.assess.report import (
-    assess,
-    assess_foresight,
-    assess_liars,
-    assess_rules,
-    main_figure,
-)
+from standing_orders.detect.assess.figures import assess, main_figure
+from standing_orders.detect.assess.liars import assess_liars
+from standing_orders.detect.assess.report import assess_foresight, assess_rules
+from standing_orders.detect.assess.tampering import HIDING, assess_tampering
 from standing_orders.detect.compare import seeded, train_team
 from standing_orders.detect.config import DetectConfig, LearnConfig, RulesConfig, TeamConfig
 from standing_orders.detect.costs import play
@@ -43,8 +39,10 @@ from standing_orders.stats import seed_interval
 What = Literal["records", "sessions", "views", "gradient", "rule", "rules", "published"]
 TITLES = {
     "nsl-kdd": "NSL-KDD",
+    "nsl-kdd-official": "NSL-KDD, official split",
     "unsw-nb15": "UNSW-NB15",
     "synthetic": "synthetic sessions",
+    "short": "synthetic, short sessions",
     "adfa-ld": "ADFA-LD",
 }
 Rows = list[dict[str, Any]]  # figures by name, one for each seed
@@ -89,8 +87,11 @@ class Task:
 
 def config_of(task: Task, name: str, **options: Any) -> DetectConfig:
     """The default team on one data set."""
-    files: dict[str, Any] = {}
-    if name != "synthetic":
+    files: dict[str, Any] = {"short": 0.6, "session_end": True} if name == "short" else {}
+    if name == "nsl-kdd-official":
+        train, test = (task.data / "nsl-kdd" / f"KDD{part}+.txt.gz" for part in ("Train", "Test"))
+        files = {"data": (train,), "test_data": (test,), "format": "nsl-kdd"}
+    elif name not in ("synthetic", "short"):
         files = {"data": (task.data / name,), "format": name}
     if name in ("nsl-kdd", "unsw-nb15"):
         files["prevalence"] = 0.089
@@ -152,53 +153,75 @@ def cells(
     return {column: f"{found.mean:.{digits}f}", f"{column}_half": half}
 
 
+RECORDS = ("nsl-kdd", "nsl-kdd-official", "unsw-nb15")
+KEPT = ("f1", "pr_auc", "brier", "calibration_error")
+
+
 def measure_records(task: Task) -> None:
-    """F1 of the team and of gradient boosting, with one liar of four, and the time in all."""
+    """The team and boosting, all sensors honest and with one that hides the attacks."""
     measured: dict[str, tuple[Rows, Rows]] = {}
-    for name in sets_of(task, "nsl-kdd", "unsw-nb15"):
+    for name in sets_of(task, *RECORDS):
         teams, boosting = measured.setdefault(name, ([], []))
         for index in task.indices:
-            began = time.perf_counter()
             config = seeded(config_of(task, name), index)
             data = read(task, config)
-            probe(data, config.seed)
-            team, _ = train(config, data)
-            seconds = time.perf_counter() - began
+            team, seconds = train(config, data)
             judged = team.judge(data.test)
-            found = assess(team, data, config, judged=judged)
-            kept = ("f1", "f1_at_threshold", "pr_auc", "cost", "mean_cost", "prevalence")
-            teams.append({key: found[key] for key in kept if key in found})
-            teams[-1] |= liar_figures(team, data, judged) | {"seconds": seconds}
-            if data.task == "records":
-                found = assess(Baselines(data, config).fit("gradient boosting"), data, config)
-                boosting.append({key: found[key] for key in kept if key in found})
+            found = sensor_figures(team, data, team.config) | liar_figures(team, data, judged)
+            teams.append(found | {"seconds": seconds})
+            names = Baselines(data, team.config).names
+            best = "gradient boosting" if data.task == "records" else "history boosting"
+            assert best in names
+            rule = Baselines(data, team.config).fit(best)
+            boosting.append(sensor_figures(rule, data, team.config))
             show(f"{name}, team", teams)
-        if boosting:
-            show(f"{name}, gradient boosting at the optimal threshold", boosting)
+            show(f"{name}, {best}", boosting)
     with task.table("detect-records") as add:
         for name, (teams, boosting) in measured.items():
-            add(
-                data=TITLES[name],
-                **cells("f1_team", teams, figure="f1"),
-                **cells("f1_boosting", boosting or [{}], figure="f1"),
-                **cells("pr_auc_team", teams, figure="pr_auc"),
-                **cells("pr_auc_boosting", boosting or [{}], figure="pr_auc"),
-                **cells("lost_to_a_liar", teams, figure="lost_to_one_liar"),
-                **cells("seconds", teams, digits=0),
-            )
+            row: dict[str, Any] = {"data": TITLES[name]}
+            for figure in KEPT[:2]:
+                row |= cells(f"{figure}_team", teams, figure=figure)
+                row |= cells(f"{figure}_boosting", boosting, figure=figure)
+            row |= cells("calibration_error", teams)
+            row |= cells("lost_to_a_liar", teams, figure="lost_to_one_liar")
+            add(**row, **cells("seconds", teams, digits=0))
+    note = "; worst of four sensors that show benign values at attacks"
+    with task.table("detect-sensors", note) as add:
+        for name, pair in measured.items():
+            for label, rows in zip(("team", "gradient boosting"), pair, strict=True):
+                row = {"data": TITLES[name], "decider": label}
+                for figure in ("honest", *SENSOR_FIGURES):
+                    row |= cells(figure, rows)
+                add(**row)
+
+
+SENSOR_FIGURES = ("worst_random", "lost_random", "worst_knowing", "lost_knowing")
+
+
+def sensor_figures(decider: Any, data: DataSet, config: DetectConfig) -> dict[str, Any]:
+    """Clean figures, and the main one with the worst sensor compromised, by attacker."""
+    found = assess(decider, data, config)
+    row = {name: found[name] for name in KEPT if name in found}
+    for one in assess_tampering(decider, data, config, attacks=HIDING):
+        row["honest"] = one.honest
+        row[f"worst_{one.attacker}"], row[f"lost_{one.attacker}"] = one.worst, one.lost
+    return row
 
 
 def measure_sessions(task: Task) -> None:
     """Cost of the team and of fixed prefixes, seed by seed on the same sessions."""
     kept = ("mean_cost", "mean_events_seen", "detection_rate", "mean_delay", "false_alarm_rate")
     measured: dict[str, dict[str, Rows]] = {}
-    for name in sets_of(task, "synthetic", "adfa-ld"):
+    for name in sets_of(task, "synthetic", "adfa-ld", "short"):
         rows = measured.setdefault(name, {})
         for index in task.indices:
             config = seeded(config_of(task, name), index)
             data = read(task, config)
             team, _ = train(config, data)
-            found, baselines = assess(team, data, config), Baselines(data, config)
+            found = assess(team, data, config)
+            # A prefix that is told the end answers at the last event itself, an event earlier.
+            plain = read(task, config.model_copy(update={"session_end": False}))
+            baselines = Baselines(plain, config)
             deciders: dict[str, Any] = {
                 "team": team,
                 "best fixed prefix": baselines.fixed_prefix(),
@@ -213,7 +236,7 @@ def measure_sessions(task: Task) -> None:
                 ),
             }
             for label, decider in deciders.items():
-                figures = assess(decider, data, config)
+                figures = found if label == "team" else assess(decider, plain, config)
                 rows.setdefault(label, []).append({key: figures[key] for key in kept})
             for label in deciders:
                 show(f"{name}, {label}", rows[label])
@@ -279,9 +302,14 @@ def rule_figures(team: Team, data: DataSet, judged: Judged) -> dict[str, Any]:
 
 
 VIEWS: Variants = {
-    "all views": {"team": TeamConfig()},
-    "split views": {"team": TeamConfig(views="split")},
-}
+    "every column": {},
+    "every column, honest training": {"learn": LearnConfig(tamper=0.0)},
+    "all sensors but one": {"team": TeamConfig(views="overlap")},
+    "one sensor": {"team": TeamConfig(views="split")},
+    "one sensor, honest training": {
+        "team": TeamConfig(views="split"), "learn": LearnConfig(tamper=0.0),
+    },
+}  # fmt: skip
 GRADIENTS: Variants = {
     "expected gradient": {"learn": LearnConfig()},
     "sampled PPO": {"learn": LearnConfig(gradient="sampled", advantages="agent", entropy=0.15)},
@@ -297,12 +325,19 @@ RULES = ("answered", "detection", "false_alarms", "blocking", "steadiness")
 
 
 def measure_views(task: Task) -> None:
-    """What one liar takes from agents that see everything, and from those that share it."""
-    measured = measure_variants(task, VIEWS, ALL_SETS[:2], liar_figures)
+    """What one liar and one sensor take, by what an agent sees and how it was trained."""
+
+    def figures(team: Team, data: DataSet, judged: Judged) -> dict[str, Any]:
+        return liar_figures(team, data, judged) | sensor_figures(team, data, team.config)
+
+    measured = measure_variants(task, VIEWS, ALL_SETS[:2], figures)
     with task.table("detect-views") as add:
         for (name, label), rows in measured.items():
             lost = cells("lost_to_a_liar", rows, figure="lost_to_one_liar")
-            add(data=TITLES[name], views=label, **cells("f1", rows), **lost)
+            sensor = {}
+            for figure in SENSOR_FIGURES[1::2]:
+                sensor |= cells(figure, rows)
+            add(data=TITLES[name], sees=label, **cells("f1", rows), **lost, **sensor)
 
 
 def measure_gradients(task: Task) -> None:

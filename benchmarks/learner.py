@@ -1,12 +1,9 @@
 """Every figure about learning. Runs go to --folder and are resumed or re-used.
 
-python benchmarks/learner.py unconstrained
 python benchmarks/learner.py any-order
 python benchmarks/learner.py by-construction
 python benchmarks/learner.py cost
-python benchmarks/learner.py one-order
 python benchmarks/learner.py published
-python benchmarks/learner.py leaderboard
 """
 
 from collections import Counter
@@ -25,7 +22,7 @@ from standing_orders.api.settings import preset
 from standing_orders.cage2.defenders import ScriptedDefender
 from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.cage2.scenario import RED_AGENTS
-from standing_orders.config import GameConfig, RedAgent, SimConfig, TrainConfig
+from standing_orders.config import GameConfig, SimConfig, TrainConfig
 from standing_orders.evaluate.card import Score, evaluate
 from standing_orders.evaluate.obedience import (
     Obedience,
@@ -58,19 +55,8 @@ ENDS = {"plateau": "plateau stop", "gate passed": "gate passed"}
 class Task:
     """What to measure, and where the runs are."""
 
-    what: tyro.conf.Positional[
-        Literal[
-            "unconstrained",
-            "any-order",
-            "by-construction",
-            "cost",
-            "one-order",
-            "published",
-            "leaderboard",
-        ]
-    ]
+    what: tyro.conf.Positional[Literal["any-order", "by-construction", "cost", "published"]]
     folder: Path = Path("runs/benchmark")
-    reds: tuple[Literal["b_line", "meander"], ...] = ("b_line", "meander")
     seeds: tuple[int, ...] = (0, 1, 2)
     quick: bool = False  # a handful of episodes: shows that it runs, writes no result
     results: Path = results.FOLDER  # where the result goes
@@ -116,51 +102,6 @@ def table(task: Task, rests_on: str, name: str = "") -> AbstractContextManager[C
 def figures_of(name: str, score: Score) -> dict[str, str]:
     """Mean and standard error as cells."""
     return {name: f"{score.mean:.2f}", f"{name}_error": f"{score.std_error:.2f}"}
-
-
-def unconstrained(task: Task) -> None:
-    """Return of 100 steps without an order, 2,000 fresh episodes each."""
-    rests_on = (
-        f"n = 2000 fresh episodes, rules head, 100 steps, {task.seeds_named}; standard errors"
-    )
-    with table(task, rests_on) as add:
-        for red, seed in product(task.reds, task.seeds):
-            config = task.preset("unconstrained", red=red, seed=seed)
-            run = finished_run(task.folder / f"none-{red}-{seed}", config)
-            network, _ = load_network(run)
-            cells: dict[str, str] = {}
-            for name in ACTIONS:
-                policy = LearnedDefender(network, name=run.name, is_greedy=name == "greedy")
-                card = evaluate(
-                    policy, GameConfig(), reds=(red,), num_episodes=task.count(2_000),
-                    seed=EVALUATION_SEED,
-                )  # fmt: skip
-                cells |= figures_of(name, card.score(red, 100))
-            add(red=red, seed=seed, **cells)
-
-
-def leaderboard(task: Task) -> None:
-    """One network against all red agents on the leaderboard's rules: the total score card."""
-    rests_on = (
-        "n = 1000 fresh episodes for each red agent, rules leaderboard-2022, "
-        f"{task.seeds_named}; standard errors"
-    )
-    with table(task, rests_on) as add:
-        for seed in task.seeds:
-            config = task.preset("leaderboard", seed=seed)
-            network, _ = load_network(finished_run(task.folder / f"leaderboard-{seed}", config))
-            for name in ACTIONS:
-                policy = LearnedDefender(network, name=name, is_greedy=name == "greedy")
-                card = evaluate(
-                    policy, GameConfig(rules="leaderboard-2022"), reds=RED_AGENTS,
-                    num_episodes=task.count(1_000), seed=EVALUATION_SEED,
-                )  # fmt: skip
-                for red in (*RED_AGENTS, "total"):
-                    cells: dict[str, str] = {}
-                    for horizon in (30, 50, 100):
-                        cells |= figures_of(f"steps_{horizon}", card.score(red, horizon))
-                    cells |= figures_of("all", card.score(red, None))
-                    add(seed=seed, actions=name, red=red, **cells)
 
 
 GAMES: dict[str, dict[str, Any]] = {
@@ -240,7 +181,7 @@ def cost(task: Task) -> None:
             config = config.model_copy(update={"episodes": budget})
             free, _ = load_network(finished_run(task.folder / f"free-{game}-{config.seed}", config))
             card = evaluate(
-                LearnedDefender(free, name="free"), config.part(GameConfig), reds=(config.red,),
+                LearnedDefender(free, name="free"), config.part(GameConfig), reds=(options["red"],),
                 num_episodes=task.count(2_000), seed=EVALUATION_SEED,
             )  # fmt: skip
             told = told_each_order(
@@ -249,7 +190,7 @@ def cost(task: Task) -> None:
             returns = np.array([one.measured.mean_return for one in told])
             oracle = oracle_returns(SimConfig(**options), task.count(500), EVALUATION_SEED)
             truth = oracle.mean(axis=1)[task.orders] / TENTHS_PER_POINT
-            score = card.score(config.red, 100)
+            score = card.score(options["red"], 100)
             is_free = truth >= 1.1 * truth.max()  # costs the oracle at most a tenth
             add(
                 game=game, **figures_of("unconstrained", score),
@@ -268,36 +209,6 @@ def summary(measured: list[Obedience]) -> dict[str, str]:
     worst = min(one.measured.contested.value or 0.0 for one in measured)
     cells = {name: f"{figures[name]:.4g}" for name in _SUMMARY}
     return cells | {"worst_contested": f"{worst:.4g}"}
-
-
-def one_order(task: Task) -> None:
-    """All 120 orders from one warm start, each until the gate or 3,000 further episodes."""
-    rests_on = f"n = 200 fresh episodes an order, {len(task.orders)} orders, warm start of seed 0"
-    with table(task, rests_on) as add:
-        for red in task.reds:
-            further, measured = one_by_one(task, red)
-            warm = RunFolder.open(any_order_run(task, red, 0), kind="train").config["episodes"]
-            add(
-                red=red, warm_start=warm, median_further=f"{np.median(further):.0f}",
-                most_further=max(further), **summary(measured),
-            )  # fmt: skip
-
-
-def one_by_one(task: Task, red: RedAgent) -> tuple[list[int], list[Obedience]]:
-    """Further episodes of each order, and how it is followed."""
-    base = any_order_run(task, red, 0)
-    further: list[int] = []
-    measured: list[Obedience] = []
-    for order in task.orders:
-        config = task.preset("fast-order", red=red, order=str(order), seed=order)
-        run = finished_run(task.folder / f"order-{red}-{order:03d}", config, base)
-        network, _ = load_network(run)
-        further.append(int(last_record(run)["total_episodes"]))
-        measured += measure_obedience(
-            LearnedDefender(network, name=run.name), SimConfig(red=red), [order],
-            num_episodes=task.count(200), seed=EVALUATION_SEED,
-        )  # fmt: skip
-    return further, measured
 
 
 def last_record(run: Path) -> dict[str, Any]:
@@ -367,13 +278,10 @@ def _fired(run: Path) -> set[str]:
 
 
 COMMANDS: dict[str, Callable[[Task], None]] = {
-    "unconstrained": unconstrained,
     "any-order": any_order,
     "by-construction": by_construction,
     "cost": cost,
-    "one-order": one_order,
     "published": published,
-    "leaderboard": leaderboard,
 }
 
 

@@ -1,6 +1,8 @@
-"""Where the tests find recordings, in the repository and beside it."""
+"""Where the tests find recordings, in the repository and beside it, and a Ray cluster."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,3 +21,13 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the complete recordings are not beside the repository")
     return SHARED
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Ray with a cluster of our own, one for all tests of a module."""
+    from standing_orders.collect.cluster import open_cluster
+
+    pytest.importorskip("ray")
+    with open_cluster(None, 2) as ray:
+        yield ray

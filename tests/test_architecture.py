@@ -11,7 +11,8 @@ import standing_orders
 PACKAGE = Path(standing_orders.__file__).parent
 ROOT = "standing_orders"
 # From the top: a module may import from its own room and from the layers below. A module named here
-# lives below the rest of its room: a gate is checked while learning, on the one measurement.
+# lives below the rest of its room: a gate is checked while learning, on the one measurement; a
+# config is read as carefully as a file of a run.
 LAYERS = (
     {"__main__"},
     {"cli"},
@@ -28,6 +29,7 @@ LAYERS = (
     {"cage2"},
     {"runs", "presets"},
     {"config", "plugins", "seeding", "stats", "compiled", "tables"},
+    {"runs.files", "memory"},
     {"errors", "version"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from standing_orders.tables import Column, Table, to_text
+from standing_orders.tables import Column, Table, printable, to_text
 
 TABLE = Table(
     "three rows",
@@ -57,3 +57,33 @@ def test_text_in_brackets_is_no_markup() -> None:
     for text in ("[bold]x[/nonsense]", "[red]", "[dim]", "[/a]"):
         assert text in str(table)
     assert json.dumps(table.to_json()) == '[{"[red]": "[dim]"}]'
+
+
+HOSTILE = "a\x1b]0;b\x07\u202e\udcff[/bold]"
+
+
+def test_what_a_terminal_would_obey_is_shown_as_its_escape() -> None:
+    assert printable("plain é\n\ttext") == "plain é\n\ttext"
+    assert printable("a\nb\tc", is_line=True) == "a\\nb\\tc"
+    assert printable(HOSTILE) == "a\\x1b]0;b\\x07\\u202e\\udcff[/bold]"
+    table = Table(HOSTILE, (Column(HOSTILE),), ((HOSTILE,),), notes=(HOSTILE,))
+    for text in (str(table), table.to_csv(), table.to_markdown()):
+        assert text.count("[/bold]") >= 2
+        assert not set("\x1b\x07\u202e\udcff") & set(text)
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-x", "@sum", " =1", "\t=1"])
+def test_a_cell_that_a_spreadsheet_would_run_is_quoted(text: str) -> None:
+    table = Table("", (Column("name"),), ((text,),))
+    assert table.to_csv().splitlines()[1].strip('"').startswith("'")
+
+
+def test_numbers_are_left_as_they_are_in_csv() -> None:
+    table = Table("", (Column("a"), Column("b"), Column("c")), ((-1.5, "-1.5", "+2e3"),))
+    assert table.to_csv().splitlines()[1] == "-1.5,-1.5,+2e3"
+
+
+def test_a_column_sign_does_not_break_a_markdown_table() -> None:
+    table = Table("t", (Column("a|b"),), (("c|d",),))
+    assert "| a\\|b |" in table.to_markdown()
+    assert "| c\\|d |" in table.to_markdown()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from standing_orders.api.policies import evaluate, load_policy
     from standing_orders.api.searching import SearchResult, resume_search, search
     from standing_orders.api.settings import preset
-    from standing_orders.api.teams import TeamCard, evaluate_team
+    from standing_orders.api.teams import TeamCard, evaluate_team, load_team
     from standing_orders.api.training import Run, load_run, resume, train
     from standing_orders.api.zoo import zoo
     from standing_orders.config import GameConfig, SearchConfig, SimConfig, TrainConfig
@@ -46,6 +46,7 @@ __all__ = [
     "evaluate_team",
     "load_policy",
     "load_run",
+    "load_team",
     "preset",
     "register_environments",
     "resume",
@@ -62,7 +63,7 @@ _PLACES = {
     "api.policies": ("evaluate", "load_policy"),
     "api.searching": ("SearchResult", "resume_search", "search"),
     "api.settings": ("preset",),
-    "api.teams": ("TeamCard", "evaluate_team"),
+    "api.teams": ("TeamCard", "evaluate_team", "load_team"),
     "api.training": ("Run", "load_run", "resume", "train"),
     "api.zoo": ("zoo",),
     "config": ("GameConfig", "SearchConfig", "SimConfig", "TrainConfig"),

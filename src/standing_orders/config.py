@@ -7,7 +7,11 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
 from standing_orders.errors import ConfigError, DataError
+from standing_orders.runs.files import read_regular
 
+_MAX_TOML_BYTES = 2**20
+_MAX_INTEGER = 2**63 - 1  # what arrays and files can hold
+_MAX_SHOWN = 200  # characters of a value in a message
 RedAgent = Literal["b_line", "meander", "sleep"]
 Opponent = Literal["b_line", "meander", "sleep", "mixed"]
 RuleSet = Literal["head", "leaderboard-2022"]
@@ -28,12 +32,17 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Values of a preset.
 
     Raises:
-        DataError: the file is missing or not TOML.
+        DataError: the file is missing, too large or not TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as err:
+        content = read_regular(path, max_bytes=_MAX_TOML_BYTES, may_be_link=True)
+        return tomllib.loads(content.decode())
+    except OSError as err:
+        raise DataError(f"{path}: cannot be read: {err.strerror}") from err
+    except ValueError as err:  # no TOML, not UTF-8, or a number of more digits than Python takes
         raise DataError(f"{path}: cannot be read as TOML: {err}") from err
+    except RecursionError as err:
+        raise DataError(f"{path}: cannot be read as TOML: nested too deeply") from err
 
 
 class Config(BaseModel):
@@ -54,6 +63,13 @@ class Config(BaseModel):
             super().__init__(**values)
         except ValidationError as err:
             raise ConfigError("; ".join(map(_explain, err.errors()))) from err
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            for one in value if isinstance(value, tuple) else (value,):
+                if isinstance(one, str | Path) and "\0" in str(one):
+                    raise ConfigError(f"{name} = {_shown(value)}: holds a null byte")
+                if isinstance(one, int) and abs(one) > _MAX_INTEGER:
+                    raise ConfigError(f"{name} = {_shown(value)}: must be below 2**63")
 
 
 Part = TypeVar("Part", bound=Config)
@@ -70,7 +86,16 @@ def _explain(error: Any) -> str:
         return "; ".join(f"{name}.{_explain(one)}" for one in inner.__cause__.errors())
     message = str(error["msg"]).removeprefix("Value error, ")
     wanted = message.replace("Input should be", "must be", 1)
-    return f"{name} = {error['input']!r}: {wanted}"
+    return f"{name} = {_shown(error['input'])}: {wanted}"
+
+
+def _shown(value: object) -> str:
+    """A value as a message shows it: never too long, and never too long to be written at all."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # Python refuses to write integers of many digits
+        return f"a {type(value).__name__} that is too long to show"
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 
 class GameConfig(Config):
@@ -187,6 +212,11 @@ class PpoConfig(PpoBase):
         "gae", description="GAE with the value beyond the horizon, or plain returns up to it."
     )
     entropy: float = Field(0.002, ge=0, description="Coefficient of the entropy bonus.")
+    final_entropy: float | None = Field(
+        None,
+        gt=0,
+        description="Fall geometrically to this over the budget; constant without it.",
+    )
     hidden: tuple[PositiveInt, ...] = Field(
         (64, 64), min_length=1, description="Hidden layer sizes."
     )
@@ -194,8 +224,25 @@ class PpoConfig(PpoBase):
     belief: bool = Field(
         True, description="Inputs: the probability that red holds each host, by the exact belief."
     )
+    full_belief: bool = Field(
+        False,
+        description="Inputs: the probability that red is privileged on each host, and of each red "
+        "agent, by the exact belief.",
+    )
     memory: bool = Field(
         True, description="Inputs: scans, exploits and decoys so far, for each host."
+    )
+    useful_actions: bool = Field(
+        False, description="Choose only among the 67 actions that can have an effect."
+    )
+    lean: float | None = Field(
+        None,
+        ge=0,
+        le=10,
+        description="Weights that all hosts share, from what is known of a host to what is done "
+        "there. An untrained defender leans so much, in logits, towards Remove where it believes "
+        "in a user-level session of red and towards Restore where in a privileged one; without a "
+        "number there are no such weights.",
     )
     clock: bool = Field(False, description="Input: the step. It makes hardly any two rows equal.")
 
@@ -305,7 +352,28 @@ class TrainConfig(LearnerConfig):
         "'any': one policy for all orders, told a random one each episode; 'none': no order.",
     )
     episodes: int = Field(20_000, ge=1, strict=True, description="Budget of training episodes.")
+    starts: int = Field(
+        1,
+        ge=1,
+        le=1_000,
+        strict=True,
+        description="Trainings from scratch that share the budget equally, one after the other; "
+        "the one that validates best is kept.",
+    )
+    validation_episodes: int = Field(
+        900,
+        ge=2,
+        le=100_000,
+        strict=True,
+        description="Fresh episodes that each of several starts is validated on, the same attacks "
+        "for all; counted apart.",
+    )
     checkpoint_every: int = Field(20, ge=1, strict=True, description="Updates between checkpoints.")
+
+    @property
+    def start_episodes(self) -> int:
+        """Budget of one start; the last one may have less."""
+        return -(-self.episodes // self.starts)
 
 
 class BaseConfig(Config):

@@ -47,3 +47,16 @@ class WorkerError(StandingOrdersError):
     """A worker or the cluster that it belongs to is lost."""
 
     exit_code = 4
+
+
+class ResourceError(StandingOrdersError):
+    """The machine has too little memory for what is asked."""
+
+    exit_code = 4
+
+
+def is_memory_fault(err: BaseException) -> bool:
+    """Whether an exception says that memory is used up; PyTorch has no class of its own for it."""
+    words = ("can't allocate memory", "not enough memory", "Cannot allocate memory")
+    is_torch = isinstance(err, RuntimeError) and any(word in str(err) for word in words)
+    return isinstance(err, MemoryError) or is_torch

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.errors import ConfigError
+from standing_orders.memory import EPISODE_BYTES, require_memory
 
 MAX_SEED = 2**63 - 1
 
@@ -48,5 +49,10 @@ def child_seed(root: int, *names: str | int) -> int:
 def environment_seeds(
     seed: int | np.integer[Any], num_envs: int
 ) -> NDArray[np.uint64]:  # (num_envs,)
-    """Give environment i the seed `seed + i`, the convention of Gymnasium's vector environments."""
+    """Give environment i the seed `seed + i`, the convention of Gymnasium's vector environments.
+
+    Raises:
+        ResourceError: there are more than memory could hold the results of.
+    """
+    require_memory(EPISODE_BYTES * float(num_envs), f"{num_envs} episodes at once")
     return np.uint64(check_seed(seed)) + np.arange(num_envs, dtype=np.uint64)

@@ -1,7 +1,12 @@
-"""A table as data: printed on a terminal of any width, or written as CSV, Markdown or JSON."""
+"""A table as data: printed on a terminal of any width, or written as CSV, Markdown or JSON.
+
+Names come from files, folders and command lines of others: `printable` is what every one of them
+goes through before a terminal, a page or TensorBoard sees it, `csv_cell` before a spreadsheet does.
+"""
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -12,6 +17,49 @@ if TYPE_CHECKING:
 PLAIN_WIDTH = 160  # of a table that goes into a pipe or a string: never cut a figure
 _GAP, _EDGES = 3, -1  # between columns, and what the two ends have more than one gap
 Cell = str | int | float | bool | None
+# Control characters, marks that turn text around, and halves of characters (of paths not in UTF-8).
+_OBEYED = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+_IN_TEXT, _IN_LINE = re.compile(f"[{_OBEYED}]"), re.compile(f"[{_OBEYED}\t\n\u2028\u2029]")
+_FORMULA = re.compile(r"\s*[=+\-@]")
+
+
+def printable(text: str, *, is_line: bool = False) -> str:
+    """Text of others as it may be printed: what a terminal would obey is shown as its escape.
+
+    Args:
+        text: such as a name, or a message that holds one.
+        is_line: line ends and tabs are shown as escapes too.
+
+    Example:
+        >>> print(printable("a\\x1b]0;b"))
+        a\\x1b]0;b
+    """
+    return (_IN_LINE if is_line else _IN_TEXT).sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
+
+
+def csv_cell(value: object) -> object:
+    """A cell that no spreadsheet takes for a formula: text that could be one gets a quote in front.
+
+    Example:
+        >>> csv_cell("=1+1"), csv_cell("-3.5"), csv_cell(-3.5)
+        ("'=1+1", '-3.5', -3.5)
+    """
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if _FORMULA.match(text) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -36,7 +84,9 @@ class Column:
             return "-"
         if isinstance(cell, bool):
             return "yes" if cell else "no"
-        return cell if isinstance(cell, str) else format(cell, self.form)
+        if isinstance(cell, str):
+            return printable(cell, is_line=True)
+        return format(cell, self.form)
 
 
 @dataclass(frozen=True)
@@ -82,17 +132,18 @@ class Table:
         """Comma-separated, with a heading, figures in full."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(column.name for column in self.columns)
-        writer.writerows(self.rows)
+        writer.writerow(csv_cell(column.name) for column in self.columns)
+        writer.writerows(map(csv_cell, row) for row in self.rows)
         return text.getvalue()
 
     def to_markdown(self) -> str:
         """A Markdown table, title and notes as paragraphs."""
-        lines = [[column.name for column in self.columns]]
+        lines = [self._heads()]
         lines.append(["---" if column.is_text else "---:" for column in self.columns])
         lines += self._texts()
-        body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        return "\n\n".join([self.title, body, *self.notes]) + "\n"
+        cells = ([cell.replace("|", "\\|") for cell in line] for line in lines)
+        body = "\n".join(f"| {' | '.join(line)} |" for line in cells)
+        return "\n\n".join([printable(self.title), body, *map(printable, self.notes)]) + "\n"
 
     def fit(self, width: int) -> "Group":
         """For rich, without the columns that there is no room for."""
@@ -103,18 +154,24 @@ class Table:
 
         kept = self._columns_for(width)
         table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-        for column, _ in kept:
+        heads = self._heads()
+        for column, index in kept:
             justify: Literal["left", "right"] = "left" if column.is_text else "right"
-            table.add_column(Text(column.name), justify=justify, no_wrap=True)
+            table.add_column(Text(heads[index]), justify=justify, no_wrap=True)
         for number, line in enumerate(self._texts()[: self.shown]):
             cells = [Text(line[index]) for _, index in kept]
             table.add_row(*cells, end_section=number in self.ruled)
-        return Group(*([Text(self.title)] if self.title else []), *([table] if kept else []))
+        title = [Text(printable(self.title))] if self.title else []
+        return Group(*title, *([table] if kept else []))
 
     def remarks(self) -> list[str]:
         """What is printed below it."""
         hidden = 0 if self.shown is None else max(len(self.rows) - self.shown, 0)
-        return [*([f"{hidden} more rows: {self.more}"] if hidden else []), *self.notes]
+        lines = [*([f"{hidden} more rows: {self.more}"] if hidden else []), *self.notes]
+        return [printable(line) for line in lines]
+
+    def _heads(self) -> list[str]:
+        return [printable(column.name, is_line=True) for column in self.columns]
 
     def _texts(self) -> list[list[str]]:
         return [
@@ -126,8 +183,8 @@ class Table:
         """Columns that fit, with their places."""
         lines = self._texts()[: self.shown]
         widths = [
-            max(len(text) for text in (column.name, *(line[i] for line in lines)))
-            for i, column in enumerate(self.columns)
+            max(len(text) for text in (head, *(line[i] for line in lines)))
+            for i, head in enumerate(self._heads())
         ]
         kept = list(range(len(self.columns)))
         while sum(widths[i] + _GAP for i in kept) + _EDGES > width:

@@ -63,15 +63,16 @@ def test_evaluate_prints_every_figure(trained: Path, capsys: pytest.CaptureFixtu
                  "detection", "steadiness", "margin", "recall by number of liars",
                  "alarms per 1000 benign by number", "no quorum by number of liars"):  # fmt: skip
         assert name in out
-    assert run("detect", "evaluate", str(trained), "--messages", "5", "--json") == 0
+    assert run("detect", "evaluate", str(trained), "--messages", "6", "--batch", "2", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert all(row["agreed"] == row["in_range"] == 1.0 for row in found["agreements"])
-    assert len(found["agreements"]) == 20  # ten kinds of liar in two networks
+    assert len(found["agreements"]) == 25  # nobody and 11 kinds in two networks, and the worst
+    assert all(0 <= row["f1"] <= 1 for row in found["agreements"])
     assert all(row["undecided"] == 0 for row in found["agreements"])
     rough = [row["view_changes"] for row in found["agreements"] if row["network"] == "rough"]
     assert max(rough) > 0
     assert {row["num_liars"] for row in found["liars"]} == {0, 1, 2, 3, 4}
-    assert len({row["kind"] for row in found["liars"]}) == 10
+    assert len({row["kind"] for row in found["liars"]}) == 12
     silent = [row for row in found["liars"] if row["kind"] == "silent"]
     assert list(silent[0]["figures"]) == ["f1", "recall", "alarms_per_1000_benign", "no_quorum"]
     assert silent[-1]["figures"]["no_quorum"]["mean"] == 1.0

@@ -87,10 +87,10 @@ def test_the_board_is_drawn_again_when_the_terminal_gets_another_size(
 
 def test_several_keys_typed_at_once_are_all_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = pty.openpty()
-    os.write(ours, b"n\x1b[Db q")
     with Path(os.ttyname(theirs)).open() as terminal:
         monkeypatch.setattr("sys.stdin", terminal)
         with keys.open_keyboard() as keyboard:
+            os.write(ours, b"n\x1b[Db q")
             pressed = [keyboard.wait(1.0) for _ in range(5)]
             assert keyboard.wait(0.0) is None
     assert pressed == [keys.NEXT, keys.BACK, keys.BACK, keys.PAUSE, keys.QUIT]

@@ -23,7 +23,10 @@ from standing_orders.detect.metrics import (
     Alarms,
     Confusion,
     Figures,
+    action_shares,
     at_false_alarms,
+    calibration_figures,
+    collapse_of,
     count_decisions,
     delay_curve,
     find_alarms,
@@ -373,3 +376,35 @@ def test_curve_of_many_sessions_is_monotone_and_has_as_many_points_as_asked() ->
     assert (np.diff([threshold for threshold, _ in curve]) < 0).all()
     assert (np.diff(rates(curve, "false_alarm_rate")) >= 0).all()
     assert (np.diff(rates(curve, "mean_delay")) <= 0).all()
+
+
+def test_decisions_that_are_nearly_all_the_same_are_called_a_collapse() -> None:
+    everything = action_shares(np.full(100, 2))
+    assert "100.0 % of all decisions are block" in (collapse_of(everything, 1.0) or "")
+    nothing = action_shares(np.zeros(100, dtype=np.int64))
+    assert "0 % of the threats are flagged" in (collapse_of(nothing, 0.0) or "")
+    assert collapse_of(nothing, None) is not None
+    rare = action_shares(np.array([0] * 97 + [1] * 3))
+    assert collapse_of(rare, 0.9) is None  # threats are as rare as that
+    assert collapse_of(action_shares(np.array([0] * 95 + [1] * 5)), 0.0) is None
+
+
+def test_the_curve_of_precision_and_recall_rises_to_all_threats() -> None:
+    rng = np.random.default_rng(0)
+    is_threat = rng.random(2_000) < 0.2
+    found = sweep(rng.normal(size=2_000) + is_threat, is_threat)
+    curve = found.curve()
+    assert curve["recall"] == sorted(curve["recall"])
+    assert curve["recall"][-1] == 1
+    area = np.sum(np.diff(curve["recall"], prepend=0) * curve["precision"])
+    assert area == pytest.approx(found.pr_auc, abs=0.02)
+    assert sweep(np.zeros(3), np.zeros(3, dtype=bool)).curve() == {"recall": [], "precision": []}
+
+
+def test_calibration_figures_by_hand() -> None:
+    is_threat = np.arange(100) % 4 == 0
+    honest = calibration_figures(np.full(100, 0.25), is_threat)
+    assert honest["brier"] == pytest.approx(0.25 * 0.75)
+    assert honest["calibration_error"] < 0.06  # bins of ten hold two or three threats
+    boastful = calibration_figures(np.full(100, 0.75), is_threat)
+    assert boastful["calibration_error"] == pytest.approx(0.5, abs=0.06)

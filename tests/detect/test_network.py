@@ -13,7 +13,7 @@ VIEWS = (np.array([0, 1]), np.array([2, 3, 4]))
 
 
 def network_of(views: tuple[np.ndarray, ...] = VIEWS, **team: object) -> TeamNetwork:
-    config = TeamConfig(agents=len(views), hidden=(8, 8), **team)
+    config = TeamConfig(agents=len(views), hidden=(8, 8), trees=0, **team)
     return TeamNetwork(views, 5, config, rules=RuleBook(default_rules()).rules, seed=1)
 
 

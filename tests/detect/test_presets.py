@@ -13,7 +13,8 @@ def test_the_published_preset_has_every_published_setting() -> None:
     learn = config.learn
     assert (learn.iterations, learn.steps) == (300, 2_048)
     assert (learn.entropy, learn.value, learn.learning_rate) == (0.15, 1.0, 1e-3)
-    assert (learn.returns, learn.advantages) == ("running", "agent")
+    assert learn.advantages == "team"  # over all agents; returns are never normalised
+    assert (config.team.trees, learn.tamper, learn.patience) == (0, 0.0, 0)
     assert (config.rules.mode, config.rules.target) == ("lagrange", 0.95)
     assert learn.gradient == "sampled"
 

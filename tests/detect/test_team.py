@@ -7,13 +7,13 @@ from standing_orders.detect import team as team_module
 from standing_orders.detect.assess.report import assess_rules
 from standing_orders.detect.config import DetectConfig, RulesConfig, TeamConfig
 from standing_orders.detect.data.synthetic import make_sessions
+from standing_orders.detect.engine import count_votes
 from standing_orders.detect.learn.trainer import Trainer
 from standing_orders.detect.team import (
     Decisions,
     Team,
     apply_shield,
     as_streams,
-    count_votes,
     make_book,
     suspicion_of,
 )

@@ -74,4 +74,9 @@ def test_of_a_search_the_best_policy_is_taken(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="kind 'search'"):
         find_policy(str(tmp_path / "search"))
     trained(tmp_path / "search" / "best", "enterprise_focus")
+    with pytest.raises(CheckpointError, match="has not ended"):
+        find_policy(str(tmp_path / "search"))
+    with RunFolder.open(tmp_path / "search").journal(quiet) as journal:
+        journal.append({"event": "final", "order": "enterprise_focus", "policy": "000"})
+        journal.note_head()
     assert orders_of(tmp_path / "search") == (Order.parse("enterprise_focus").index,)

@@ -105,6 +105,22 @@ def test_the_belief_is_shown_in_eighths_and_is_right_on_average(red: RedAgent) -
     assert really[believed == 0].mean() < 0.03
 
 
+def test_the_full_belief_tells_red_agents_apart_and_who_is_privileged() -> None:
+    layout = InputLayout(has_order=False, has_full_belief=True)
+    game = SimConfig(red="b_line")
+    one = InputEncoder(layout, np.zeros(100, dtype=np.int64), game)
+    batch, shown, truth = Cage2Batch(100, game), [], []
+    for inputs, _ in play_half_at_random(one, batch, 5):
+        shown.append(inputs[:, layout.blocks["privileged"]] / 8)
+        truth.append((batch.states["privileged"][:, None] >> np.arange(13) & 1) == 1)
+        agent = inputs[:, layout.blocks["agent"]]
+    believed, really = np.concatenate(shown)[:, :8], np.concatenate(truth)[:, :8]
+    assert really[believed == 1].mean() > 0.95
+    assert really[believed == 0].mean() < 0.03
+    assert (agent == [8, 0, 0]).all(axis=1).mean() > 0.95
+    np.testing.assert_allclose(layout.scale[layout.blocks["agent"]], 1 / 8)
+
+
 def test_lawful_types_are_inputs_and_follow_the_order_told() -> None:
     layout = InputLayout(certainty=0.95, reds=("b_line",))
     assert layout.size == 82

@@ -1,10 +1,15 @@
 """Actor and critic: shapes, scaling, seeds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from standing_orders.cage2.actions import REMOVE, describe, encode
+from standing_orders.cage2.defenders import useful_actions
+from standing_orders.cage2.scenario import HOSTS
 from standing_orders.learn.inputs import InputLayout
 from standing_orders.learn.networks import ActorCritic
 
@@ -80,3 +85,55 @@ def test_fixes_of_types_that_are_not_lawful_have_no_probability(types: int) -> N
         assert (float(after[action]) > 0) == bool(is_lawful)
         if is_lawful:
             assert masked[0, action] == plain[0, action]
+
+
+# ------------------------------------------------------------------------------- useful actions
+def test_only_useful_actions_have_probability() -> None:
+    network = ActorCritic(InputLayout(is_useful=True), hidden=(8,), activation="tanh", seed=0)
+    inputs = np.random.default_rng(0).integers(0, 2, (3, 77)).astype(np.int8)
+    probs = torch.softmax(network.logits(network.prepare(inputs)), dim=1).detach().numpy()
+    assert all(np.flatnonzero(row).tolist() == useful_actions() for row in probs)
+
+
+# --------------------------------------------------------------------------------- host weights
+HOSTED = InputLayout(
+    has_order=False, has_belief=True, has_full_belief=True, has_memory=True, has_host_weights=True
+)
+
+
+def test_host_weights_without_a_lean_change_nothing_before_they_are_learned() -> None:
+    inputs = np.random.default_rng(0).integers(0, 2, (3, HOSTED.size)).astype(np.int8)
+    logits = []
+    for layout in (HOSTED, replace(HOSTED, has_host_weights=False)):
+        network = ActorCritic(layout, hidden=(8,), activation="tanh", seed=0)
+        logits.append(network.logits(network.prepare(inputs)))
+    assert torch.equal(*logits)
+
+
+def test_an_untrained_defender_leans_the_same_way_at_every_host() -> None:
+    network = ActorCritic(HOSTED, hidden=(8,), activation="tanh", seed=0, lean=5.0)
+    inputs = np.zeros((3, HOSTED.size), dtype=np.int8)
+    inputs[1:, HOSTED.blocks["belief"]] = 8
+    inputs[2, HOSTED.blocks["privileged"]] = 8
+    with torch.no_grad():
+        clean, user, privileged = network.logits(network.prepare(inputs)).round().tolist()
+    removes = [5.0 if "Remove" in describe(action) else 0.0 for action in range(145)]
+    restores = [5.0 if "Restore" in describe(action) else 0.0 for action in range(145)]
+    assert (clean, user, privileged) == ([0.0] * 145, removes, restores)
+
+
+@pytest.mark.parametrize("host", range(13))
+@pytest.mark.parametrize("block", ["observation", "belief", "privileged", "memory"])
+def test_what_is_known_of_a_host_speaks_for_the_actions_there_alone(block: str, host: int) -> None:
+    network = ActorCritic(HOSTED, hidden=(8,), activation="tanh", seed=0)
+    inputs = np.zeros((2, HOSTED.size), dtype=np.int8)
+    part = inputs[1, HOSTED.blocks[block]]
+    known = part.reshape(13, -1) if block == "observation" else part.reshape(-1, 13).T
+    known[host] = 1
+    with torch.no_grad():
+        prepared = network.prepare(inputs)
+        before = network.logits(prepared)
+        network.actor.host_weights[REMOVE - 2] = 1.0
+        moved = network.logits(prepared) - before
+    assert not moved[0].any()
+    assert torch.nonzero(moved[1])[:, 0].tolist() == [encode("Remove", HOSTS[host])]

@@ -13,6 +13,7 @@ BEGINNING = {
     "weight": 30.0,
     "learning_rate": 0.002,
     "epochs": 6,
+    "entropy": 0.002,
     "mask_factor": None,
 }
 
@@ -73,6 +74,14 @@ def test_the_learning_rate_falls_in_steps_of_compliance(
     compliance: float | None, rate: float
 ) -> None:
     assert near(settings(config(learning_rate_steps=True), 0, compliance), learning_rate=rate)
+
+
+def test_the_entropy_bonus_falls_geometrically_within_each_start() -> None:
+    falling = config(ppo={"entropy": 1e-2, "final_entropy": 1e-4})
+    found = [settings(falling, episode, None).entropy for episode in (0, 5_000, 10_000, 20_000)]
+    assert found == pytest.approx([1e-2, 1e-3, 1e-4, 1e-4])
+    several = falling.model_copy(update={"starts": 2})
+    assert settings(several, 5_000, None).entropy == pytest.approx(1e-4)
 
 
 def test_the_learning_rate_falls_linearly_from_the_first_to_the_final_one() -> None:

@@ -12,11 +12,12 @@ from standing_orders.cage2.scenario import RED_AGENTS
 from standing_orders.collect.local import BatchCollector
 from standing_orders.collect.plan import deal_reds
 from standing_orders.config import TrainConfig
-from standing_orders.errors import ConfigError, NumericsError
+from standing_orders.errors import CheckpointError, ConfigError, NumericsError
 from standing_orders.learn import build
 from standing_orders.learn import trainer as trainer_module
 from standing_orders.learn.build import game_of, layout_of
 from standing_orders.learn.rollout import collect
+from standing_orders.learn.snapshot import network_arrays
 from standing_orders.learn.trainer import Trainer
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import environment_seeds
@@ -228,13 +229,13 @@ def test_settings_follow_the_episodes_played_and_the_compliance_of_the_update_be
     )
     first = trainer.step()
     wanted = {"num_episodes": 20, "weight": 30.0, "learning_rate": 2e-3, "epochs": 2}
-    assert first["settings"] == wanted | {"mask_factor": None}
+    assert first["settings"] == wanted | {"entropy": 0.002, "mask_factor": None}
     assert first["loss"]["num_epochs"] == 2
     assert trainer.progress.compliance == first["compliance"]["compliance"]
     trainer.progress.compliance, trainer.progress.episodes = 0.91, 3_000
     second = trainer.step()
     wanted = {"num_episodes": 10, "weight": 75.0, "learning_rate": 5e-4, "epochs": 4}
-    assert second["settings"] == wanted | {"mask_factor": 0.1}
+    assert second["settings"] == wanted | {"entropy": 0.002, "mask_factor": 0.1}
     assert (second["loss"]["num_epochs"], second["episodes"]) == (4, 10)
     assert [group["lr"] for group in trainer.optimiser.param_groups] == [5e-4]
 
@@ -338,3 +339,78 @@ def test_the_update_named_is_the_one_that_the_journal_would_have_shown_next() ->
         trainer.network.actor[0].bias[0] = float("nan")
     with pytest.raises(NumericsError, match="update 2"):
         trainer.step()
+
+
+# ----------------------------------------------------------------------------------- several starts
+STARTS = {"starts": 3, "episodes": 55, "validation_episodes": 10, "order": "none"}
+
+
+def test_of_several_starts_the_one_that_validates_best_is_kept() -> None:
+    trainer = Trainer(config(**STARTS))
+    kept, ends = [], []
+    while not trainer.is_done:
+        network = trainer.network
+        record = trainer.step()
+        if record["validation"]:
+            kept.append(network_arrays(network))
+            ends.append(record["validation"])
+    assert [end["start"] for end in ends] == [0, 1, 2]
+    best = max(range(3), key=lambda i: ends[i]["return"])
+    ours = network_arrays(trainer.network)
+    if best == 2:
+        kept[2] = ours  # the last one was overwritten by itself
+    assert all(np.array_equal(ours[name], kept[best][name]) for name in ours)
+    assert trainer.progress.best_return == ends[best]["return"]
+    assert trainer.progress.stopped == "best start kept"
+
+
+def test_all_episodes_of_several_starts_count() -> None:
+    trainer = Trainer(config(**STARTS))
+    records = train(trainer)
+    assert [record["episodes"] for record in records] == [19, 19, 17]
+    assert records[-1]["total_episodes"] == 55
+    assert records[-1]["validation"]["episodes"] == trainer.progress.validation_episodes == 30
+
+
+def test_every_start_begins_with_other_weights_and_the_first_rate() -> None:
+    trainer = Trainer(config(**STARTS))
+    begun, rates = [], []
+    while not trainer.is_done:
+        begun.append(network_arrays(trainer.network)["network.actor.0.weight"])
+        rates.append(trainer.settings().learning_rate)
+        trainer.step()
+    assert rates == [trainer.config.ppo.learning_rate] * 3
+    assert not np.array_equal(begun[0], begun[1])
+    assert not np.array_equal(begun[1], begun[2])
+
+
+@pytest.mark.parametrize("updates", [1, 2])
+def test_several_starts_go_on_from_a_checkpoint_to_the_same_bits(updates: int) -> None:
+    whole, first = Trainer(config(**STARTS)), Trainer(config(**STARTS))
+    train(whole)
+    train(first, updates)
+    second = Trainer(config(**STARTS))
+    second.restore(first.to_arrays(), json.loads(json.dumps(first.to_json())))
+    train(second)
+    assert same_arrays(whole, second)
+    assert whole.progress == second.progress
+
+
+def test_one_start_validates_nothing() -> None:
+    trainer = Trainer(config(order="none"))
+    assert all(record["validation"] is None for record in train(trainer))
+    assert trainer.progress.validation_episodes == 0
+
+
+def test_a_checkpoint_of_before_there_were_starts_is_gone_on_with() -> None:
+    first = Trainer(config(order="none"))
+    train(first, 1)
+    data = first.to_json()
+    for name in ("start", "best_return", "validation_episodes"):
+        del data[name]
+    second = Trainer(config(order="none"))
+    second.restore(first.to_arrays(), data)
+    assert second.progress == first.progress
+    del data["episodes"]
+    with pytest.raises(CheckpointError, match="episodes"):
+        second.restore(first.to_arrays(), data)

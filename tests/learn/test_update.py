@@ -20,7 +20,8 @@ from standing_orders.rules.compliance import VIOLATION
 
 Make = Callable[..., Any]
 CONFIG = PpoConfig()
-TERMS = LossTerms(1e-3, 2, 0.0)
+ENTROPY = CONFIG.entropy
+TERMS = LossTerms(1e-3, 2, ENTROPY, 0.0)
 
 
 def flat_weights(net: ActorCritic) -> np.ndarray:
@@ -138,8 +139,8 @@ def test_the_loss_is_the_sum_of_its_parts_with_their_coefficients(
 ) -> None:
     net = network()
     rows = rows_of(net, rollout(net))
-    config = PpoConfig(value=0.7, entropy=0.02)
-    arguments = (net, rows, config, LossTerms(1e-3, 1, 0.9))
+    config = PpoConfig(value=0.7)
+    arguments = (net, rows, config, LossTerms(1e-3, 1, 0.02, 0.9))
     loss, parts = total_loss(*arguments)[0], parts_of(*arguments)
     wanted = parts["policy_loss"] + 0.7 * parts["value_loss"] - 0.02 * parts["entropy"]
     wanted += 0.9 * parts["compliance_loss"]
@@ -160,8 +161,8 @@ def test_the_compliance_loss_alone_makes_violations_less_likely(
     rows = rows_of(net, rollout(net))
     nothing = torch.zeros_like(rows.advantages_up)
     rows = replace(rows, advantages_up=nothing, advantages_down=nothing)
-    config = PpoConfig(entropy=0.0, value=0.0)
-    terms = LossTerms(3e-3, 20, 1.0)
+    config = PpoConfig(value=0.0)
+    terms = LossTerms(3e-3, 20, 0.0, 1.0)
     before = parts_of(net, rows, config, terms)["compliance_loss"]
     update(net, adam(net), rows, config, terms, seed=0)
     assert parts_of(net, rows, config, terms)["compliance_loss"] < 0.8 * before
@@ -178,7 +179,7 @@ def test_unlawful_fixes_stay_without_probability_whatever_is_learned(
     assert (played.verdicts[1:] != VIOLATION).mean() > 0.99
     figures = parts_of(net, rows, CONFIG, TERMS)
     assert figures["approx_kl"] == pytest.approx(0.0, abs=1e-7)
-    update(net, adam(net), rows, CONFIG, LossTerms(1e-2, 5, 0.0), seed=0)
+    update(net, adam(net), rows, CONFIG, LossTerms(1e-2, 5, ENTROPY, 0.0), seed=0)
     again = rollout(net, num_envs=40, seed=9)
     is_fix = np.isin(again.actions, [*range(15, 28), *range(132, 145)])
     kinds = UNIT_TYPE_OF_HOST[HOST_OF_ACTION[again.actions[is_fix]]]
@@ -214,7 +215,7 @@ def test_every_epoch_goes_through_all_rows_once_in_another_order(
 
     monkeypatch.setattr(update_module, "total_loss", spy)
     config = PpoConfig(minibatches=5)
-    stats = update(net, adam(net), marked, config, LossTerms(1e-3, 3, 0.0), seed=0)
+    stats = update(net, adam(net), marked, config, LossTerms(1e-3, 3, ENTROPY, 0.0), seed=0)
     assert (stats.num_epochs, stats.num_rows) == (3, len(rows.actions))
     assert len(seen) == 15
     epochs = [np.concatenate(seen[i : i + 5]) for i in (0, 5, 10)]
@@ -226,7 +227,9 @@ def test_every_epoch_goes_through_all_rows_once_in_another_order(
 def test_the_learning_rate_is_the_one_given(network: Make, rollout: Make) -> None:
     net = network()
     optimiser = adam(net)
-    update(net, optimiser, rows_of(net, rollout(net)), CONFIG, LossTerms(7e-4, 1, 0.0), seed=0)
+    update(
+        net, optimiser, rows_of(net, rollout(net)), CONFIG, LossTerms(7e-4, 1, ENTROPY, 0.0), seed=0
+    )
     assert [group["lr"] for group in optimiser.param_groups] == [7e-4]
 
 
@@ -236,7 +239,7 @@ def test_gradients_are_clipped_to_the_norm_given(network: Make, rollout: Make) -
     before = flat_weights(net)
     config = PpoConfig(max_gradient=0.01, minibatches=1)
     optimiser = torch.optim.SGD(net.parameters())
-    stats = update(net, optimiser, rows, config, LossTerms(1.0, 1, 0.0), seed=0)
+    stats = update(net, optimiser, rows, config, LossTerms(1.0, 1, ENTROPY, 0.0), seed=0)
     assert stats.gradient_norm > 0.01
     assert np.linalg.norm(flat_weights(net) - before) == pytest.approx(0.01, rel=1e-3)
 
@@ -244,7 +247,7 @@ def test_gradients_are_clipped_to_the_norm_given(network: Make, rollout: Make) -
 def test_the_passes_stop_at_the_kl_given(network: Make, rollout: Make) -> None:
     net = network()
     rows = rows_of(net, rollout(net))
-    terms = LossTerms(1e-2, 6, 0.0)
+    terms = LossTerms(1e-2, 6, ENTROPY, 0.0)
     stats = update(net, adam(net), rows, PpoConfig(max_kl=1e-6), terms, seed=0)
     assert stats.num_epochs == 1
     stats = update(network(), adam(net), rows, PpoConfig(max_kl=1e3), terms, seed=0)
@@ -261,7 +264,7 @@ def test_the_kl_stop_holds_when_there_are_fewer_rows_than_minibatches_want(
     rows = replace(rows, old_log_probs=rows.old_log_probs - 1.0)
     divergence = float(np.exp(1.0)) - 2
     config = PpoConfig(max_kl=0.9 * divergence, minibatches=4)
-    stats = update(net, adam(net), rows, config, LossTerms(1e-9, 5, 0.0), seed=0)
+    stats = update(net, adam(net), rows, config, LossTerms(1e-9, 5, ENTROPY, 0.0), seed=0)
     assert stats.approx_kl == pytest.approx(divergence, rel=1e-3)
     assert stats.num_epochs == 1
 
@@ -269,7 +272,7 @@ def test_the_kl_stop_holds_when_there_are_fewer_rows_than_minibatches_want(
 def test_an_update_makes_good_actions_likelier(network: Make, rollout: Make) -> None:
     net = network()
     rows = rows_of(net, rollout(net))
-    update(net, adam(net), rows, PpoConfig(entropy=0.0), LossTerms(3e-3, 6, 0.0), seed=0)
+    update(net, adam(net), rows, CONFIG, LossTerms(3e-3, 6, 0.0, 0.0), seed=0)
     assert parts_of(net, rows, CONFIG, TERMS)["policy_loss"] < -1e-3
 
 
@@ -292,7 +295,7 @@ def test_weights_that_the_last_gradient_step_makes_nan_are_noticed(
     net = network()
     optimiser = adam(net)
     rows = rows_of(net, rollout(net))
-    config, terms = PpoConfig(minibatches=1), LossTerms(1e-3, 1, 0.0)
+    config, terms = PpoConfig(minibatches=1), LossTerms(1e-3, 1, ENTROPY, 0.0)
     update(net, optimiser, rows, config, terms, seed=0)
     moments = optimiser.state_dict()["state"][0]["exp_avg"]
     moments.fill_(float("nan"))

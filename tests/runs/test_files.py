@@ -116,5 +116,15 @@ def test_a_file_beyond_all_measure_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "sparse"
     with path.open("wb") as file:
         file.truncate(MAX_BYTES + 1)
-    with pytest.raises(OSError, match="more than any file of a run"):
+    with pytest.raises(OSError, match="that such a file may have"):
         read_regular(path)
+
+
+def test_a_file_in_a_linked_folder_is_not_opened(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "file").write_bytes(b"x")
+    (tmp_path / "linked").symlink_to(tmp_path / "real")
+    assert read_regular(tmp_path / "real" / "file") == b"x"
+    with pytest.raises(OSError):
+        read_regular(tmp_path / "linked" / "file")
+    assert read_regular(tmp_path / "linked" / "file", may_be_link=True) == b"x"

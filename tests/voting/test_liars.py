@@ -6,6 +6,7 @@ import pytest
 from standing_orders.errors import VotingError
 from standing_orders.voting import LIARS, MISSING, decide, lie
 from standing_orders.voting.byzantine import MESSAGE_LIES
+from standing_orders.voting.liars import KINDS, withhold
 
 NUM_CHOICES = 4
 ALLOW, BLOCK, QUARANTINE = 0, 2, 3
@@ -22,7 +23,8 @@ def cast(kind: str, votes: np.ndarray, liars: list[int], seed: int = 0) -> np.nd
 
 
 def test_there_are_ten_in_bulk_and_at_message_level() -> None:
-    assert set(LIARS) == set(MESSAGE_LIES) == TEN
+    assert set(LIARS) == TEN
+    assert set(KINDS) == set(MESSAGE_LIES) == TEN | {"omniscient"}
 
 
 @pytest.mark.parametrize("kind", LIARS)
@@ -95,3 +97,35 @@ def test_unknown_liars_are_refused() -> None:
     for liars in ([5], [-1], [0, 0]):
         with pytest.raises(VotingError, match="must be different agents from 0 to 4"):
             cast("flip", honest_votes(), liars)
+
+
+def test_one_that_knows_the_truth_asks_for_the_opposite_and_must_be_told_it() -> None:
+    votes, is_right = honest_votes(50), np.arange(50) % 3 == 0
+    rng = np.random.default_rng(0)
+    changed = lie("omniscient", votes, [1], rng, num_choices=NUM_CHOICES, is_right=is_right)
+    assert (changed[:, 1] == np.where(is_right, ALLOW, QUARANTINE)).all()
+    assert (np.delete(changed, 1, axis=1) == np.delete(votes, 1, axis=1)).all()
+    with pytest.raises(VotingError, match="must be told what is right"):
+        cast("omniscient", votes, [1])
+
+
+@pytest.mark.parametrize(("n", "f"), [(4, 1), (7, 2)])
+def test_no_other_ballots_left_out_do_more_harm(n: int, f: int) -> None:
+    rng = np.random.default_rng(1)
+    votes, is_right = honest_votes(300, n), rng.random(300) < 0.4
+    liars = list(range(f))
+    lies = lie("omniscient", votes, liars, rng, num_choices=NUM_CHOICES, is_right=is_right)
+
+    def wrong(absent: np.ndarray) -> int:
+        left = np.where(absent, MISSING, lies).astype(np.int8)
+        return int(((decide(left, f, num_choices=NUM_CHOICES).choices > 0) != is_right).sum())
+
+    worst = withhold(lies, liars, f, num_choices=NUM_CHOICES, is_right=is_right)
+    assert not worst[:, liars].any()
+    assert (worst.sum(axis=1) == f).all()
+    tries = [np.argsort(rng.random((300, n - f))) < f for _ in range(50)]
+    others = [wrong(np.concatenate([np.zeros((300, f), bool), one], axis=1)) for one in tries]
+    assert wrong(worst) > max(others) > wrong(np.zeros((300, n), bool))
+    together = withhold(lies, liars, f, num_choices=NUM_CHOICES, is_right=is_right, batch=50)
+    assert together.shape == (6, n)
+    assert wrong(worst) > wrong(np.repeat(together, 50, axis=0)) > np.mean(others)

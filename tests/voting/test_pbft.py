@@ -7,12 +7,12 @@ import pytest
 
 from standing_orders.voting import Committee, Patience
 from standing_orders.voting.byzantine import Liar, Plot, broken_messages
+from standing_orders.voting.keys import simulated_keys
 from standing_orders.voting.messages import (
     BallotSet,
     Certificate,
     Checker,
     Decided,
-    Notary,
     Phase,
     Proposal,
     ViewChange,
@@ -21,18 +21,17 @@ from standing_orders.voting.messages import (
 )
 from standing_orders.voting.pbft import Effect, Replica, Send, Timer
 
-ALLOW, BLOCK, QUARANTINE = 0, 2, 3
+ALLOW, BLOCK, QUARANTINE = b"\0", b"\2", b"\3"
 
 SLOT = 4  # its primary in view v is agent v
-NOTARY = Notary(4, seed=5)
+NOTARY, SIGNERS = simulated_keys(4, seed=5)
 CHECKER = Checker(Committee(4, 1, num_choices=4), NOTARY)
-SIGNERS = [NOTARY.signer(agent) for agent in range(4)]
 
 
 class Agent:
     """A replica, and all that it said."""
 
-    def __init__(self, index: int = 3, vote: int = BLOCK) -> None:
+    def __init__(self, index: int = 3, vote: bytes = BLOCK) -> None:
         self.replica = Replica(
             SLOT, vote, checker=CHECKER, signer=SIGNERS[index], patience=Patience()
         )
@@ -56,7 +55,9 @@ class Agent:
         return [said for said in self.said if type(said) is Vote and said.phase == phase]
 
 
-def value(choice: int = BLOCK, senders: tuple[int, ...] = (0, 1, 2), slot: int = SLOT) -> BallotSet:
+def value(
+    choice: bytes = BLOCK, senders: tuple[int, ...] = (0, 1, 2), slot: int = SLOT
+) -> BallotSet:
     return ballot_set(SIGNERS[sender].ballot(slot, choice) for sender in senders)
 
 
@@ -117,7 +118,7 @@ def test_only_the_first_vote_of_an_agent_in_a_view_counts() -> None:
     assert not replica.votes("commit")
 
 
-STOLEN = replace(SIGNERS[0].ballot(SLOT, ALLOW), choice=QUARANTINE)
+STOLEN = replace(SIGNERS[0].ballot(SLOT, ALLOW), choices=QUARANTINE)
 BAD_VALUES = {
     "too few ballots": value(senders=(0, 1)),
     "a ballot twice": ballot_set([SIGNERS[0].ballot(SLOT, BLOCK)] * 3),
@@ -324,7 +325,7 @@ def test_nobody_signs_for_another_and_every_claim_is_signed() -> None:
         SIGNERS[0].decided(SLOT, proof("commit", 1, good)),
     ]
     other = proof("commit", 0, value(ALLOW))
-    fields = {"slot": 5, "sender": 1, "choice": ALLOW, "phase": "commit", "view": 3,
+    fields = {"slot": 5, "sender": 1, "choices": ALLOW, "phase": "commit", "view": 3,
               "digest": other.value.digest, "prepared": other, "value": other.value,
               "certificate": other, "tag": bytes(32)}  # fmt: skip
     for message in signed:
@@ -332,7 +333,7 @@ def test_nobody_signs_for_another_and_every_claim_is_signed() -> None:
         for name in set(fields) & set(type(message).__slots__):
             assert not NOTARY.holds(replace(message, **{name: fields[name]})), name
     assert not NOTARY.holds(replace(signed[2], prepared=None))
-    assert not Notary(4, seed=6).holds(signed[0]), "another run has other keys"
+    assert not simulated_keys(4, seed=6)[0].holds(signed[0]), "another run has other keys"
 
 
 def test_a_message_of_another_slot_is_dropped() -> None:

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from standing_orders.errors import VotingError
-from standing_orders.voting import LIARS, MISSING, Agreement, Conditions, Patience
+from standing_orders.voting import LIARS, MISSING, Agreement, Conditions, Patience, decide, lie
 from standing_orders.voting import agree as agree_on
+from standing_orders.voting.liars import withhold
 from standing_orders.voting.pbft import Timer
 from standing_orders.voting.simulate import Network
 from tests.voting.schedules import NUM_CHOICES, draw_schedule, run_schedules
@@ -139,6 +140,42 @@ def test_an_agent_without_a_vote_takes_part_and_too_few_votes_decide_nothing() -
 
 def test_more_than_3f_plus_1_agents_need_larger_quorums() -> None:
     check(run_schedules(100, n=6, f=1, seed=5, kinds=TWO_FACED), least_view_changes=30)
+
+
+@pytest.mark.parametrize("kind", [*LIARS, None])
+def test_a_batch_is_agreed_on_at_once_and_every_event_comes_out_as_it_would(kind) -> None:
+    votes = np.random.default_rng(3).integers(NUM_CHOICES, size=(23, 4), dtype=np.int8)
+    votes[5, 2] = MISSING
+    liars = {1: kind} if kind else {}
+    together = agree(votes, 1, batch=10, liars=liars, conditions=ROUGH, seed=4)
+    assert together.has_agreement.tolist() == [True] * 3
+    assert together.num_undecided == 0
+    assert together.is_valid.all()
+    counted = decide(together.ballots, 1, num_choices=NUM_CHOICES)
+    assert np.array_equal(together.choices, counted.choices)
+    assert np.array_equal(together.has_quorum, counted.has_quorum)
+    if kind is None:
+        settled = agree(votes, 1, batch=10)
+        assert np.array_equal(settled.ballots, votes)
+        assert np.array_equal(settled.choices, agree(votes, 1).choices)
+        assert settled.num_messages < agree(votes, 1).num_messages / 5
+
+
+@pytest.mark.parametrize("batch", [1, 7])
+def test_the_worst_scheduler_has_its_way_and_no_more(batch: int) -> None:
+    rng = np.random.default_rng(5)
+    votes = rng.integers(NUM_CHOICES, size=(21, 4), dtype=np.int8)
+    is_right = rng.random(21) < 0.5
+    lies = lie("omniscient", votes, [2], rng, num_choices=NUM_CHOICES, is_right=is_right)
+    absent = withhold(lies, [2], 1, num_choices=NUM_CHOICES, is_right=is_right, batch=batch)
+    result = agree(
+        votes, 1, batch=batch, liars={2: "omniscient"}, is_right=is_right, withheld=absent
+    )
+    assert result.num_undecided == 0
+    assert result.has_agreement.all()
+    assert result.is_valid.all()
+    left = np.where(np.repeat(absent, batch, axis=0), MISSING, lies)
+    assert np.array_equal(result.ballots, left)  # exactly what it wanted to be counted
 
 
 def same(first, second) -> bool:

@@ -24,7 +24,7 @@ TRAINED = f"{POLICY} is not in the zoo"
 # What must be seen after the first command that matches.
 SEEN = (
     (r" zoo$", (POLICY, "what it is", "value")),
-    (r" play .*--plain", ("step 30/30", "blue believes", "the episode: return")),
+    (r" play .*--plain", (r"step (\d+)/\1", "blue believes", "the episode: return")),
     (r" play ", ("the episode: return", "of 100 steps")),
     (r" evaluate .*zoo/", ("told user,defender,enterprise,op_server,op_host", "mean return")),
     (r" evaluate .*--json", ('"mean"', '"interval95"')),
@@ -33,9 +33,9 @@ SEEN = (
     (r" train .*--resume", ("going on", "budget used", "next:")),
     (r" train .*--order", (f"begins with {POLICY}", "fresh episodes", "next:")),
     (r" train ", ("fresh episodes", "warning: barely trained", "standing-orders play --policy")),
-    (r" search ", ("orders visited", "its policy: runs/search/best")),
+    (r" search ", ("orders? visited", "episodes: ")),
     (r" detect train", ("test part", "threshold of the score", "detect evaluate runs/team")),
-    (r" detect evaluate", ("mean cost", "liar")),
+    (r" detect evaluate", ("mean.cost", "liar")),
 )
 
 

@@ -1,6 +1,7 @@
 """Detection teams: what a trained one is worth."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from standing_orders.tables import Cell, Column, Table, to_text
 
 if TYPE_CHECKING:  # torch and scikit-learn take seconds
     from standing_orders.detect.assess.report import Evaluation
+    from standing_orders.detect.service.judge import Judge
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,23 @@ class TeamCard:
         return to_text(self.tables())
 
 
-def evaluate_team(run: str | Path | Run, *, messages: int = 0) -> TeamCard:
+def evaluate_team(
+    run: str | Path | Run,
+    *,
+    data: Sequence[str | Path] = (),
+    messages: int = 0,
+    batch: int = 1,
+    tamper: bool = False,
+) -> TeamCard:
     """Every figure of a detection team on the test part of its data.
 
     Args:
         run: of `train` with a `DetectConfig`, or its folder.
-        messages: events on which the agents also agree by messages, without a trusted counter.
+        data: labelled files to judge it by instead; nothing but the run folder is needed then.
+        messages: events on which the agents also agree by messages, without a trusted counter;
+            the team is judged by what they agree on.
+        batch: events that they agree on together.
+        tamper: judge the test part also with each sensor compromised, in every way.
 
     Raises:
         VotingError: too few agents for an agreement without trust.
@@ -57,7 +70,32 @@ def evaluate_team(run: str | Path | Run, *, messages: int = 0) -> TeamCard:
     from standing_orders.detect.assess.report import evaluate_run
 
     path = run.path if isinstance(run, Run) else Path(run)
-    return TeamCard(path, evaluate_run(path, num_agreements=messages))
+    found = evaluate_run(
+        path,
+        files=[*map(Path, data)],
+        num_agreements=messages,
+        batch=batch,
+        with_tampering=tamper,
+    )
+    return TeamCard(path, found)
+
+
+def load_team(run: str | Path | Run) -> "Judge":
+    """A trained detection team that judges new events, by its run folder alone.
+
+    Args:
+        run: of `train` with a `DetectConfig`, or its folder.
+
+    Raises:
+        CheckpointError: the folder holds no such run.
+
+    Example:
+        `load_team("runs/team").judge(table)`, where the table has the columns of the training
+        file but needs no label: a `pyarrow.Table`, or a mapping of names to lists.
+    """
+    from standing_orders.detect.service.judge import open_team
+
+    return open_team(run.path if isinstance(run, Run) else Path(run))
 
 
 # Figures of either task that are shown when a team has been trained.
@@ -96,7 +134,7 @@ class TeamEnding:
         """What a user must not overlook."""
         if self.run.updates >= _FEW:
             return []
-        return [f"barely trained: {self.run.updates} updates; the defaults take 120"]
+        return [f"barely trained: {self.run.updates} updates; the defaults take 60 at least"]
 
     @property
     def next_commands(self) -> list[str]:
@@ -138,7 +176,7 @@ def measure_team(run: Run) -> TeamEnding:
     Raises:
         CheckpointError: the run folder is damaged, or its data have changed.
     """
-    from standing_orders.detect.assess.report import assess
+    from standing_orders.detect.assess.figures import assess
     from standing_orders.detect.learn.run import load_team
     from standing_orders.detect.metrics import at_false_alarms, delay_curve
 

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from standing_orders.cage2.scenario import (
 )
 from standing_orders.cage2.state import MAX_SESSIONS
 from standing_orders.errors import ConfigError, DataError
-from standing_orders.runs.files import write_atomically
+from standing_orders.runs.files import read_regular, write_atomically
 
 FED = 3  # "red agent" whose every action is taken from the recording
 
@@ -69,6 +70,10 @@ STATE_ARRAYS = {
 }
 STATE_FIELDS = tuple(STATE_ARRAYS)
 _MAX_BYTES = 4 * 2**30
+_UNREADABLE = (  # what a file that is damaged, or lies about its size, ends in
+    OSError, ValueError, EOFError, MemoryError, NotImplementedError, RuntimeError, zlib.error,
+    zipfile.BadZipFile, zipfile.LargeZipFile,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -117,16 +122,17 @@ def read_recording(path: Path) -> Recording:
         DataError: the file cannot be read, or an array is missing, misshapen or out of range.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
+        content = read_regular(path, may_be_link=True)
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if sum(member.file_size for member in archive.infolist()) > _MAX_BYTES:
                 raise DataError(f"{path}: unpacks to more than {_MAX_BYTES} bytes")
-        with np.load(path, allow_pickle=False) as archive:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = {
                 name: _read_array(path, archive, name) for name in (*STEP_ARRAYS, *STATE_ARRAYS)
             }
             if "done" in archive:
                 arrays["done"] = _read_array(path, archive, "done")
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zipfile.LargeZipFile) as err:
+    except _UNREADABLE as err:
         raise DataError(f"{path}: not a readable npz recording ({err})") from err
     _check_shapes(path, arrays)
     for name, (low, high) in STEP_ARRAYS.items():

@@ -1,18 +1,23 @@
 """The command line: find the command, run it, and turn errors into messages and exit codes."""
 
 import difflib
+import io
+import os
 import sys
 import traceback
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from standing_orders.errors import StandingOrdersError
+from standing_orders.errors import StandingOrdersError, is_memory_fault
+from standing_orders.runs.stopping import Stopped, heeding_signals
+from standing_orders.tables import printable
 from standing_orders.version import VERSION
 
 if TYPE_CHECKING:
     from standing_orders.cli.command import Command
 
-INTERRUPTED = 130
+BAD_FILE, FAILED, INTERRUPTED = 3, 4, 130  # exit codes besides those of the errors
 # Each command: where it is (module of this folder and class), and what it does in a few words.
 COMMANDS = {
     "search": ("search:Search", "find the best of the 120 repair orders, and its policy"),
@@ -22,6 +27,7 @@ COMMANDS = {
     "report": ("report:Report", "run folders as one HTML file"),
     "replay": ("replay:Replay", "episodes as a page: truth beside view, forked at will"),
     "runs show": ("runs:ShowRun", "one run folder, and how to repeat it"),
+    "runs verify": ("runs:VerifyRuns", "whether every file is as written; --repair cuts back"),
     "runs diff": ("runs:DiffRuns", "settings in which two run folders differ"),
     "runs": ("runs:Runs", "list run folders: finished, resumable or damaged"),
     "play": ("play:Play", "watch one episode in the terminal"),
@@ -32,6 +38,7 @@ COMMANDS = {
     "presets": ("presets:Presets", "list the settings that come with the package"),
     "detect train": ("detect:TrainTeam", "train a team that judges events"),
     "detect evaluate": ("detect:EvaluateTeam", "every figure of a trained team"),
+    "detect score": ("detect:ScoreTeam", "judge new events, from a file or a stream"),
     "detect compare": ("detect:CompareTeam", "the team beside baselines and its own parts"),
 }
 
@@ -94,18 +101,55 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line and give its exit code."""
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        return _dispatch(words)
-    except StandingOrdersError as err:
-        if "--debug" in words:
-            traceback.print_exc()
-        print(f"error: {err}", file=sys.stderr)
-        return err.exit_code
-    except KeyboardInterrupt as stop:
-        print(str(stop) or "interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
+        for stream in (sys.stdout, sys.stderr):  # a name that it cannot encode is shown as escapes
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+        with heeding_signals():
+            code = _dispatch(words)
+            sys.stdout.flush()
+    except SystemExit as end:  # of the parser: help, or a flag that does not exist
+        code = end.code if isinstance(end.code, int) else 0
+    except BrokenPipeError:  # `| head`: whoever reads has seen enough
+        code = 0
+    except (Exception, KeyboardInterrupt) as err:
+        code = _explain(err, is_debug="--debug" in words)
+    _let_go_of_output()
+    return code
+
+
+def _explain(err: BaseException, *, is_debug: bool) -> int:
+    """Print one message about what ended a command, and give its exit code."""
+    if is_debug:
+        traceback.print_exc()
+    code = FAILED
+    if isinstance(err, KeyboardInterrupt):
+        message = str(err) or "interrupted"
+        code = err.exit_code if isinstance(err, Stopped) else INTERRUPTED
+    elif isinstance(err, StandingOrdersError):
+        message, code = f"error: {err}", err.exit_code
+    elif is_memory_fault(err):
+        message = "error: out of memory: ask for less at once, or use a machine with more"
+    elif isinstance(err, OSError):
+        where = f"{err.filename}: " if err.filename else "standard output, or a file: "
+        message, code = f"error: {where}{err.strerror or err}", BAD_FILE
+    else:  # none of what is foreseen
+        message = f"error: {type(err).__name__}: {err}; this is a fault of the program: please "
+        message += "report it with what --debug shows"
+    with suppress(OSError):
+        print(printable(message), file=sys.stderr, flush=True)
+    return code
+
+
+def _let_go_of_output() -> None:
+    """Without an error when Python ends: what cannot be written any more is dropped."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream.fileno())
+                os.close(nowhere)
 
 
 if __name__ == "__main__":

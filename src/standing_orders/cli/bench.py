@@ -13,6 +13,7 @@ from standing_orders.config import SimulatorConfig
 from standing_orders.tables import Column, Table
 
 if TYPE_CHECKING:
+    from standing_orders.detect.bench import Cell as DetectCell
     from standing_orders.evaluate.bench import Speed, TrainingSpeed
     from standing_orders.evaluate.bench_collect import Cell
     from standing_orders.evaluate.claims import Claim
@@ -47,6 +48,16 @@ _CELL_COLUMNS = (
     Column("MB", ".0f", drop=4),
     Column("note", is_text=True, drop=5),
 )
+_DETECT_COLUMNS = (
+    Column("what", is_text=True),
+    Column("size", ",d"),
+    Column("events/s", ",.0f"),
+    Column("p50 ms", ".2f"),
+    Column("p99 ms", ".2f"),
+    Column("s", ".1f"),
+    Column("MB", ".0f"),
+    Column("note", is_text=True, drop=1),
+)
 _CLAIM_COLUMNS = tuple(
     Column(name, is_text=True) for name in ("claim", "claimed", "measured here", "why")
 )
@@ -55,22 +66,39 @@ _CLAIM_COLUMNS = tuple(
 class Bench(Reporting, SimulatorConfig):
     """Speed on this machine; CybORG and MiniCAGE beside ours if they can be imported."""
 
-    EXAMPLES = ("bench sim", "bench sim --seconds 5 --out speed.csv", "bench collect")
-
-    what: tyro.conf.Positional[Literal["sim", "train", "collect"]] = Field(
-        description="sim: the simulator. train: the learner, end to end. collect: every collector."
+    EXAMPLES = (
+        "bench sim",
+        "bench sim --seconds 5 --out speed.csv",
+        "bench collect",
+        "bench detect",
     )
-    seconds: float = Field(1.0, gt=0, description="sim, collect: seconds for each measurement.")
+
+    what: tyro.conf.Positional[Literal["sim", "train", "collect", "detect"]] = Field(
+        description="sim: the simulator. train: the learner, end to end. collect: every collector. "
+        "detect: the detection team, judging and training."
+    )
+    seconds: float = Field(
+        1.0, gt=0, description="sim, collect, detect: seconds for each measurement."
+    )
     workers: tuple[int, ...] = Field(
         (1, 2, 4, 8, 25, 100), description="collect: numbers of workers."
     )
     limit: float = Field(
-        120.0, gt=0, description="collect: seconds after which a measurement is given up."
+        120.0,
+        gt=0,
+        description="collect, detect: seconds after which a measurement is given up.",
     )
     episodes: int = Field(10_000, ge=1, strict=True, description="train: episodes played.")
 
+    rows: tuple[int, ...] = Field(
+        (10_000, 100_000, 1_000_000), min_length=1, description="detect: rows of training files."
+    )
+
     def run(self) -> int:
         """Run the command."""
+        if self.what == "detect":
+            self.report(self._detection())
+            return 0
         from standing_orders.evaluate.bench import (
             bytes_per_environment,
             measure_all,
@@ -86,6 +114,18 @@ class Bench(Reporting, SimulatorConfig):
             reds: tuple[Literal["b_line", "meander"], ...] = ("b_line", "meander")
             self.report(TrainingSpeeds(tuple(measure_training(red, self.episodes) for red in reds)))
         return 0
+
+    def _detection(self) -> "DetectSpeeds":
+        from standing_orders.detect.bench import measure_detect
+
+        cells = []
+        for cell in measure_detect(seconds=self.seconds, rows=self.rows, limit=self.limit):
+            rate = cell.note or (
+                f"{cell.seconds:.1f} s" if cell.rate is None else f"{cell.rate:,.0f} events/s"
+            )
+            tell(f"{cell.what}, {cell.size}: {rate}")
+            cells.append(cell)
+        return DetectSpeeds(tuple(cells))
 
     def _collectors(self) -> "CollectorSpeeds":
         from standing_orders.evaluate.bench_collect import games, measure_cells, pipe_seconds
@@ -216,3 +256,20 @@ class CollectorSpeeds:
             "cells": [cell.to_json() for cell in self.cells],
             "claims": [claim.to_json() for claim in self.claims],
         }
+
+
+@dataclass(frozen=True)
+class DetectSpeeds:
+    """Speeds of the detection team."""
+
+    cells: "tuple[DetectCell, ...]"
+
+    def tables(self) -> list[Table]:
+        """Events per second and latency by batch size; then whole files."""
+        rows = tuple(tuple(cell.to_json().values()) for cell in self.cells)
+        title = "detection, one thread, 36 columns; size: events at once, or rows of a file"
+        return [Table(title, _DETECT_COLUMNS, rows)]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Plain data."""
+        return [cell.to_json() for cell in self.cells]

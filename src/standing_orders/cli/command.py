@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,9 +14,10 @@ import tyro
 from pydantic import Field, PrivateAttr, field_validator
 
 from standing_orders.config import Config
-from standing_orders.errors import ConfigError
+from standing_orders.errors import ConfigError, ResourceError, is_memory_fault
 from standing_orders.runs.folder import is_run
-from standing_orders.tables import Table
+from standing_orders.runs.stopping import Stopped
+from standing_orders.tables import Table, printable
 
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
 WRITERS: dict[str, Callable[[Table], str]] = {".csv": Table.to_csv, ".md": Table.to_markdown}
@@ -192,28 +194,43 @@ def write_result(result: Result, path: Path) -> list[Path]:
     for place, text in texts.items():
         with writing(place):
             place.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(place, text.encode())
+            folder = place.parent.resolve()  # the user's own folder may be a link
+            write_atomically(folder / place.name, text.encode())
     return list(texts)
 
 
 def tell(message: str) -> None:
     """Say something that is not part of the result."""
-    print(message, file=sys.stderr)
+    print(printable(message), file=sys.stderr)
+
+
+def say(message: str) -> None:
+    """Say something that is the result, or part of it."""
+    print(printable(message))
 
 
 @contextmanager
 def resumable(name: str, folder: Path, *, flag: str = "--resume ") -> Iterator[None]:
-    """While a command writes a run: if the user stops it, say how to go on.
+    """While a command writes a run: if it is stopped or memory gives out, say how to go on.
 
     Args:
         name: of the command, such as `detect train`.
         folder: of the run.
         flag: that makes the command go on; empty for one that always does.
     """
+    again = f"to go on: standing-orders {name} {flag}--run {shlex.quote(str(folder))}"
     try:
         yield
     except KeyboardInterrupt as stop:
         if not is_run(folder):
             raise
-        again = f"standing-orders {name} {flag}--run {shlex.quote(str(folder))}"
-        raise KeyboardInterrupt(f"stopped; to go on: {again}") from stop
+        number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
+        raise Stopped(f"stopped; {again}", number) from stop
+    except BrokenPipeError as err:  # of the progress on standard error: nobody reads it any more
+        raise Stopped(f"stopped; {again}", signal.SIGPIPE) from err
+    except (MemoryError, RuntimeError) as err:
+        if not (is_memory_fault(err) and is_run(folder)):
+            raise
+        raise ResourceError(
+            f"{folder}: out of memory; its last checkpoint is good; with more memory, {again}"
+        ) from err

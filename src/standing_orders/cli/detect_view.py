@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.live import Live
 
+from standing_orders.cli.tables import PlainConsole
 from standing_orders.detect.data.events import DataSet
 
 
@@ -29,9 +29,20 @@ def describe_data(data: DataSet) -> list[str]:
     share = f"{100 * data.train.prevalence:.2f} % of the events are threats"
     return [
         f"{data.name}: {data.task}; {sizes}; {data.train.num_features} inputs; {share}",
+        *_describe_plan(data),
         *(f"  no input: {name}: {reason}" for name, reason in data.dropped.items()),
         *(f"  note: {note}" for note in data.notes),
     ]
+
+
+def _describe_plan(data: DataSet) -> list[str]:
+    """What each input column is taken for; `--columns NAME=KIND` overrules it."""
+    if data.schema is None:
+        return []
+    by_kind: dict[str, list[str]] = {}
+    for one in data.schema.inputs.values():
+        by_kind.setdefault(one.kind, []).append(one.name)
+    return [f"  {kind}: {', '.join(names)}" for kind, names in by_kind.items()]
 
 
 def describe_earnings(rows: Mapping[str, float], unit: str) -> list[str]:
@@ -43,7 +54,7 @@ def describe_earnings(rows: Mapping[str, float], unit: str) -> list[str]:
 @contextmanager
 def watch_team(folder: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
     """A live view of a run; where there is no terminal, a line for every 25th update."""
-    console = Console(stderr=True, highlight=False)
+    console = PlainConsole(stderr=True)
     began: list[float] = []
 
     def describe(record: dict[str, Any]) -> str:
@@ -79,7 +90,7 @@ def watch_team(folder: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
 @contextmanager
 def watch_steps() -> Iterator[Callable[[str], None]]:
     """What is being worked on, on standard error; a line for each if that is not a terminal."""
-    console = Console(stderr=True, highlight=False)
+    console = PlainConsole(stderr=True)
     if not console.is_terminal:
         yield console.print
         return

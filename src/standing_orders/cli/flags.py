@@ -1,7 +1,12 @@
 """From the words of a command line to a command: flags made from its model, help, presets."""
 
 import inspect
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -18,6 +23,7 @@ from standing_orders.cli.command import Command, Resumable, WithPreset
 from standing_orders.config import Config, read_toml
 from standing_orders.errors import ConfigError
 from standing_orders.presets import find_preset
+from standing_orders.tables import printable
 
 HELP, HELP_ALL = ("-h", "--help"), "--help-all"
 
@@ -38,20 +44,33 @@ def parse(model: type[Command], words: list[str], *, name: str) -> Command:
     if "red_agent" in model.model_fields:
         words = _own_red(words)
     is_brief = any(word in HELP for word in words) and HELP_ALL not in words and bool(model.BASIC)
-    command: Any = tyro.cli(
-        model,
-        prog=f"standing-orders {name}",
-        description=_describe(model, is_brief=is_brief),
-        args=[HELP[1] if word == HELP_ALL else word for word in words],
-        default=_defaults(model, words),
-        config=(tyro.conf.FlagCreatePairsOff,),
-        registry=_registry(shown=frozenset(model.BASIC) if is_brief else None),
-    )
+    default = _defaults(model, words)
+    with _heard_complaints():
+        command: Any = tyro.cli(
+            model,
+            prog=f"standing-orders {name}",
+            description=_describe(model, is_brief=is_brief),
+            args=[HELP[1] if word == HELP_ALL else word for word in words],
+            default=default,
+            config=(tyro.conf.FlagCreatePairsOff,),
+            registry=_registry(shown=frozenset(model.BASIC) if is_brief else None),
+        )
     checked: Command = command()
     checked.note_given(_flags(words))
     if isinstance(checked, Resumable):
         checked.check_resume()
     return checked
+
+
+@contextmanager
+def _heard_complaints() -> Iterator[None]:
+    """What the parser says about the words of a command line, without what a terminal obeys."""
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            yield
+    finally:
+        print(printable(said.getvalue()), end="", file=sys.stderr)
 
 
 def _flags(words: list[str]) -> set[str]:
@@ -82,7 +101,7 @@ def _describe(model: type[Command], *, is_brief: bool) -> str:
 def _given(words: list[str], flag: str) -> str | None:
     """The last value that a flag has been given, in either spelling."""
     found = None
-    for word, following in zip(words, [*words[1:], None], strict=True):
+    for word, following in zip_longest(words, words[1:]):
         if word == flag:
             found = following
         elif word.startswith(f"{flag}="):
@@ -102,9 +121,17 @@ def _defaults(model: type[Command], words: list[str]) -> Command | None:
     try:
         if name is not None:
             return model(**find_preset(name, model.KIND).values, preset=name)
-        return model() if file is None else model(**read_toml(Path(file)), config=Path(file))
+        return model() if file is None else model(**_settings(Path(file)), config=Path(file))
     except ConfigError as err:
         raise err if file is None else ConfigError(f"{file}: {err}") from err
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    """Values of a TOML file, which must not name another."""
+    values = read_toml(path)
+    for name in WithPreset.__annotations__.keys() & values:
+        raise ConfigError(f"{name}: no such option in a file")
+    return values
 
 
 def _registry(*, shown: frozenset[str] | None) -> ConstructorRegistry:

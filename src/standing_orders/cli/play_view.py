@@ -16,6 +16,7 @@ from standing_orders.envs.single import Cage2Env
 from standing_orders.evaluate.obedience import OrderFollower
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import child_seed, environment_seeds
+from standing_orders.tables import printable
 
 INTRODUCTION = """\
 CAGE Challenge 2. A red attacker starts on User0 and works its way User -> Enterprise -> \
@@ -83,7 +84,7 @@ def watch(
     console = Console(highlight=False)
     if is_plain:
         console = Console(no_color=True, width=TEXT_WIDTH, force_terminal=False, highlight=False)
-    about = f"red {red_agent or config.red}, blue {policy.name}, seed {seed}"
+    about = printable(f"red {red_agent or config.red}, blue {policy.name}, seed {seed}")
     console.print(f"{INTRODUCTION}\n\n{about}", markup=False)
     frames = play(policy, config, seed=seed, red_agent=red_agent)
     if is_plain:

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 import tyro
 from pydantic import Field
 
-from standing_orders.cli.command import Command
+from standing_orders.cli.command import Command, say
 from standing_orders.config import SimConfig
 
 
@@ -77,5 +77,5 @@ class Replay(Command):
             print(json.dumps([episode.to_json() for episode in find_replay(task)]))
             return 0
         size = write_page(self.out, replay_document(task))
-        print(f"{self.out} ({size / 1e6:.1f} MB)")
+        say(f"{self.out} ({size / 1e6:.1f} MB)")
         return 0

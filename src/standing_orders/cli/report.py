@@ -6,7 +6,7 @@ from typing import ClassVar
 import tyro
 from pydantic import Field
 
-from standing_orders.cli.command import Command, tell
+from standing_orders.cli.command import Command, say, tell
 
 EPISODES = 100  # fresh ones for score card and replay
 
@@ -54,5 +54,5 @@ class Report(Command):
 
         out = self.out or self.runs[0] / REPORT_NAME
         size = write_report(self.runs, out, num_episodes=self.episodes, tell=tell)
-        print(f"{out} ({size / 1e6:.1f} MB)")
+        say(f"{out} ({size / 1e6:.1f} MB)")
         return 0

@@ -58,19 +58,17 @@ class Runs(Reporting):
 
 
 def _list_table(infos: Sequence[Any]) -> Table:
-    from standing_orders.report.page import clean
-
     columns = (
         Column("run", is_text=True), Column("kind", is_text=True), Column("state", is_text=True),
         Column("done", ","), Column("MB", ".1f"), Column("red", is_text=True, drop=2),
         Column("order", is_text=True, drop=1), Column("seed", drop=3),
     )  # fmt: skip
     rows = tuple(
-        (clean(info.path), clean(info.kind), info.state, info.done, info.bytes / 1e6,
-         clean(info.red), clean(info.order), info.seed)
+        (info.path, info.kind, info.state, info.done, info.bytes / 1e6,
+         info.red, info.order, info.seed)
         for info in infos
     )  # fmt: skip
-    problems = tuple(f"{clean(i.path)}: {clean(i.problem)}" for i in infos if i.problem)
+    problems = tuple(f"{i.path}: {i.problem}" for i in infos if i.problem)
     return Table(f"{len(infos)} runs; done: episodes or events", columns, rows, notes=problems)
 
 
@@ -87,7 +85,6 @@ class ShowRun(Reporting):
 
     def run(self) -> int:
         """Run the command."""
-        from standing_orders.report.page import clean
         from standing_orders.report.reading import (
             flatten,
             read_run,
@@ -108,14 +105,14 @@ class ShowRun(Reporting):
             "repeat": repeat_command(run, settings),
         }
         facts = _two_columns(
-            f"{clean(str(self.run_folder))}", "what", "value",
-            [(name, clean(setting_text(value))) for name, value in info.to_json().items()],
-            notes=(clean(data["repeat"]),),
+            str(self.run_folder), "what", "value",
+            [(name, setting_text(value)) for name, value in info.to_json().items()],
+            notes=(data["repeat"],),
         )  # fmt: skip
         rows = [
-            (name, clean(setting_text(value)), clean(setting_text(settings.changed[name][1])))
+            (name, setting_text(value), setting_text(settings.changed[name][1]))
             if name in settings.changed
-            else (name, clean(setting_text(value)), "")
+            else (name, setting_text(value), "")
             for name, value in flatten(run.config).items()
         ]
         columns = (Column("setting", is_text=True), Column("this run", is_text=True),
@@ -138,7 +135,6 @@ class DiffRuns(Reporting):
 
     def run(self) -> int:
         """Run the command."""
-        from standing_orders.report.page import clean
         from standing_orders.report.reading import flatten, read_run, setting_text
 
         runs = [read_run(path) for path in (self.first, self.second)]
@@ -148,14 +144,50 @@ class DiffRuns(Reporting):
         names = [n for n in dict.fromkeys([*sides[0], *sides[1]]) if
                  sides[0].get(n) != sides[1].get(n)]  # fmt: skip
         rows: list[tuple[Cell, ...]] = [
-            (name, *(clean(setting_text(side.get(name))) for side in sides)) for name in names
+            (name, *(setting_text(side.get(name)) for side in sides)) for name in names
         ]
-        heads = ["setting", *(clean(str(path)) for path in (self.first, self.second))]
+        heads = ["setting", *(str(path) for path in (self.first, self.second))]
         columns = tuple(Column(head, is_text=True) for head in heads)
         data = {name: [side.get(name) for side in sides] for name in names}
         title = f"{len(names)} differences" if names else "no difference"
         self.report(Shown((Table(title, columns, tuple(rows)),), data))
         return 1 if names else 0
+
+
+class VerifyRuns(Reporting):
+    """Tell for every file of a run folder whether it is as it was written.
+
+    With --repair a damaged run is cut back to its last good state. Exit code 1 if something is
+    damaged and not repaired.
+    """
+
+    EXAMPLES: ClassVar[tuple[str, ...]] = (
+        "runs verify runs/one",
+        "runs verify runs/search --repair",
+        "runs verify runs/one --json",
+    )
+
+    run_folder: tyro.conf.Positional[Path] = Field(description="Run folder.")
+    repair: bool = Field(
+        False, description="Cut back to the last good state, and say what was lost."
+    )
+
+    def run(self) -> int:
+        """Run the command."""
+        from standing_orders.runs.verify import DAMAGED, repair_run, verify_run
+
+        lost = repair_run(self.run_folder) if self.repair else []
+        states = verify_run(self.run_folder)
+        num_bad = sum(one.state == DAMAGED for one in states)
+        columns = tuple(Column(name, is_text=True) for name in ("file", "state", "note"))
+        rows = tuple((one.name, one.state, one.note) for one in states)
+        title = f"{self.run_folder}: {len(states)} files, {num_bad} damaged"
+        notes = tuple(f"lost: {line}" for line in lost)
+        if self.repair and not lost:
+            notes = ("nothing to repair",)
+        data = {"files": [one.to_json() for one in states], "lost": lost}
+        self.report(Shown((Table(title, columns, rows, notes=notes),), data))
+        return 1 if num_bad else 0
 
 
 def _two_columns(

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 
-from standing_orders.cli.tables import percent
+from standing_orders.cli.tables import PlainConsole, percent
 from standing_orders.search.records import Result
 from standing_orders.search.state import SearchState
 from standing_orders.search.tables import belief_table, leaderboard_table
@@ -64,7 +64,7 @@ class _View:
 @contextmanager
 def watch_search(folder: Path) -> Iterator[Callable[[SearchState, dict[str, Any] | None], None]]:
     """A live view of a search; where there is no terminal, a line for each result."""
-    console = Console(stderr=True, highlight=False)
+    console = PlainConsole(stderr=True)
     view = _View(folder)
     with Live(console=console, transient=True, auto_refresh=False) as live:
 

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
-from standing_orders.cli.tables import percent
+from standing_orders.cli.tables import PlainConsole, percent
 
 _WIDE = 120  # columns from which on all figures are in one line
 
@@ -59,7 +59,7 @@ def figures_text(record: dict[str, Any], width: int) -> str:
 @contextmanager
 def watch_training(total: int) -> Iterator[Callable[[dict[str, Any]], None]]:
     """A live view of a run of so many episodes; else a line for every tenth update."""
-    console = Console(stderr=True, highlight=False)
+    console = PlainConsole(stderr=True)
     pace = Pace(total)
     if not console.is_terminal:
         yield _printing(console, pace)

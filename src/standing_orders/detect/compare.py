@@ -1,17 +1,19 @@
 """Side by side: what a team is worth against what anyone would try first, over several seeds."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from standing_orders.detect.assess.baselines import Baselines, Decider
-from standing_orders.detect.assess.report import LOWER_IS_BETTER, assess, assess_rules
+from standing_orders.detect.assess.figures import LOWER_IS_BETTER, assess
+from standing_orders.detect.assess.report import assess_rules
+from standing_orders.detect.assess.tampering import HIDING, assess_tampering
 from standing_orders.detect.config import DetectConfig
 from standing_orders.detect.data.events import DataSet
 from standing_orders.detect.data.load import load
-from standing_orders.detect.learn.trainer import Trainer
+from standing_orders.detect.learn.trainer import Trainer, budget_of
 from standing_orders.detect.metrics import Figures
 from standing_orders.detect.team import Team, make_book
 from standing_orders.learn.ppo import use_one_thread
@@ -45,6 +47,7 @@ class Contest:
     updates: int  # of each team
     figures: dict[str, list[Figures]]
     rules: dict[str, list[Figures]]  # of each team: what the rules say about their decisions
+    tampering: dict[str, list[list[Figures]]] = field(default_factory=dict)  # by attack, if asked
 
     @property
     def is_trial(self) -> bool:
@@ -107,6 +110,7 @@ class Contest:
             "is_trial": self.is_trial,
             "contestants": self.figures,
             "rules": self.rules,
+            "tampering": self.tampering,
             "verdicts": [one.to_json() for one in found],
         }
 
@@ -211,13 +215,18 @@ def _contestants(
 
 
 def hold_contest(
-    config: DetectConfig, *, num_seeds: int, on_step: OnStep = lambda _: None
+    config: DetectConfig,
+    *,
+    num_seeds: int,
+    with_tampering: bool = False,
+    on_step: OnStep = lambda _: None,
 ) -> Contest:
     """Fit, train and judge everybody on the same data, seed after seed.
 
     Args:
         config: of the team.
         num_seeds: splits and seeds, at least 1.
+        with_tampering: judge everybody also with each sensor compromised, hiding attacks.
         on_step: told what is being worked on.
     """
     use_one_thread()
@@ -226,7 +235,7 @@ def hold_contest(
         own = seeded(config, index)
         data = load(own.data_config())
         own = own.settled(data.task)
-        contest = contest or Contest(data.task, own.learn.iterations, {}, {})
+        contest = contest or Contest(data.task, budget_of(own, data), {}, {})
 
         def tell(what: str, number: int = index + 1) -> None:
             on_step(f"seed {number}/{num_seeds}: {what}")
@@ -238,6 +247,10 @@ def hold_contest(
             if isinstance(decider, Team):
                 found = assess_rules(judged, data, decider.config)
                 contest.rules.setdefault(name, []).append(found)
+            if with_tampering:
+                tell(f"{name}, a sensor compromised")
+                lost = assess_tampering(decider, data, own, attacks=HIDING)
+                contest.tampering.setdefault(name, []).append([one.to_json() for one in lost])
         if data.task == "sessions":
             tell(EQUAL_PREFIX)
             seen = contest.figures[TEAM][-1]["mean_events_seen"]

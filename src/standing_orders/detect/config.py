@@ -3,11 +3,13 @@
 Imports nothing heavy, so that the command line can show its flags at once.
 """
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, PositiveInt
 
-from standing_orders.config import Config, PpoBase
+from standing_orders.config import Config, PpoBase, read_toml
 from standing_orders.detect.costs import CostConfig, Game, SessionCosts, record_game, session_game
 from standing_orders.detect.data.events import Events, Task
 from standing_orders.detect.data.options import DataConfig
@@ -25,10 +27,23 @@ class TeamConfig(Config):
     faults: int = Field(
         1, ge=0, strict=True, description="Faulty agents tolerated (f); needs 2 f + 1 agents."
     )
-    views: Literal["split", "all"] = Field(
+    views: Literal["all", "overlap", "split"] = Field(
         "all",
-        description="What an agent sees: every column (all), or its own share of them (split). "
-        "With split views no agent can stand in for another, so a liar costs more.",
+        description="What an agent sees: every column (all), all sensors but one (overlap), or one "
+        "sensor (split: whatever a tampered sensor says, it changes one ballot).",
+    )
+    sensors: tuple[str, ...] = Field(
+        (),
+        description="Which columns come from which sensor, as in 'host=cpu,process "
+        "network=bytes_out,port'; dealt out among the agents if left out.",
+    )
+    trees: int = Field(
+        60,
+        ge=0,
+        strict=True,
+        description="Boosted trees of an agent, fitted to its view; what they say, out of fold in "
+        "training, is an input. Of records it is also the first decision, which the network "
+        "corrects. 0: none.",
     )
     vote: Literal["quorum", "average", "none"] = Field(
         "quorum",
@@ -63,7 +78,27 @@ class TeamConfig(Config):
 class LearnConfig(PpoBase):
     """The learner: PPO for all agents at once. Only sampled gradients need critic and GAE."""
 
-    iterations: int = Field(120, ge=1, strict=True, description="Updates.")
+    iterations: int | None = Field(
+        None,
+        ge=1,
+        strict=True,
+        description="Updates at most; ten passes over the log and at least 60 if left out.",
+    )
+    patience: int = Field(
+        3,
+        ge=0,
+        strict=True,
+        description="Stop after so many looks at the validation part, one every ten updates, "
+        "without a better team there, and keep the best. 0, or a rule with a price: never.",
+    )
+    tamper: float = Field(
+        0.4,
+        ge=0,
+        le=1,
+        description="Train with compromised sensors: this share of the attacks once more, with the "
+        "values of one sensor, drawn, replaced or shifted; benign events far less often. A team "
+        "then takes a sensor that contradicts the others as a sign. 0: never.",
+    )
     steps: int = Field(
         4_096, ge=1, strict=True, description="Events an update, rounded to whole sessions."
     )
@@ -92,12 +127,6 @@ class LearnConfig(PpoBase):
         description="Coefficient of the entropy bonus; 0.3 for records and 0.02 for sessions, "
         "where a policy that tries things out ends too many of them, if left out.",
     )
-    final_entropy: float | None = Field(
-        None, ge=0, description="Fall linearly to this over the budget; constant without it."
-    )
-    weight_decay: float = Field(
-        0.0, ge=0, description="Decoupled weight decay of Adam (AdamW), against overfitting."
-    )
     foresight: float = Field(
         5e-3,
         ge=0,
@@ -105,19 +134,9 @@ class LearnConfig(PpoBase):
         description="Adam's step size for the constraint heads, which foresee the rules' margins; "
         "falls to 0 over the budget. 0: they do not learn.",
     )
-    returns: Literal["raw", "running"] = Field(
-        "raw",
-        description="Targets of the critic: as they are, or normalised by their running mean and "
-        "spread.",
-    )
     advantages: Literal["none", "team", "agent"] = Field(
         "none",
         description="Normalise advantages over all agents (team), for each agent (agent), or not.",
-    )
-    visits: Literal["policy", "all"] = Field(
-        "all",
-        description="expected, sessions: weigh an event by the chance that the agent gets there "
-        "(policy), or all alike.",
     )
 
 
@@ -197,6 +216,45 @@ class DetectConfig(DataConfig):
         return session_game(events.is_threat, events.sessions, self.session_costs)
 
 
+def parse_sensors(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Columns of each sensor, of texts such as NAME=COLUMN,COLUMN.
+
+    Raises:
+        ConfigError: it is something else, or a name comes twice.
+
+    Example:
+        >>> parse_sensors(("host=cpu,process", "network=port"))
+        {'host': ('cpu', 'process'), 'network': ('port',)}
+    """
+    sensors: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        name, _, columns = text.partition("=")
+        if not (name and columns) or name in sensors:
+            raise ConfigError(
+                f"team.sensors = {text!r}: must be NAME=COLUMN,COLUMN, each name once"
+            )
+        sensors[name] = tuple(columns.split(","))
+    return sensors
+
+
+def sensors_from(path: Path) -> tuple[str, ...]:
+    """The sensors that a TOML file declares: a line `name = ["column", "column"]` for each.
+
+    Raises:
+        ConfigError: the file holds something else.
+    """
+    sensors = []
+    for name, columns in read_toml(path).items():
+        is_list = isinstance(columns, list) and all(isinstance(one, str) for one in columns)
+        if not (is_list and columns) or "=" in name or any("," in one for one in columns):
+            raise ConfigError(
+                f"{path}: {name}: must be a list of columns, as in {name} = ['a', 'b']; no = in "
+                "the name, no comma in a column"
+            )
+        sensors.append(f"{name}={','.join(columns)}")
+    return tuple(sensors)
+
+
 def check_together(config: DetectConfig) -> None:
     """Refuse a team that cannot vote, and options that would do nothing.
 
@@ -206,7 +264,6 @@ def check_together(config: DetectConfig) -> None:
     check_team(config.team)
     needing = {
         "learn.credit = 'vote'": config.learn.credit == "vote",
-        "learn.returns = 'running'": config.learn.returns == "running",
         "team.critic = 'shared'": config.team.critic == "shared",
     }
     for option, is_set in needing.items():

@@ -19,7 +19,8 @@ from standing_orders.detect.actions import ALERT, BLOCK, NUM_ACTIONS
 from standing_orders.detect.config import DetectConfig, check_team
 from standing_orders.detect.costs import team_rewards
 from standing_orders.detect.data.events import DataSet
-from standing_orders.detect.team import count_votes, prepare
+from standing_orders.detect.engine import count_votes
+from standing_orders.detect.team import prepare
 from standing_orders.detect.views import split_views
 from standing_orders.errors import ConfigError, SimulationError
 
@@ -60,7 +61,7 @@ class DetectionEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo ships no ty
         self.agents: list[str] = []
         self._task, self._config, self._horizon = data.task, config, horizon
         self._events = prepare(data.train, config)
-        self._views = split_views(self._events, config.team.agents, config.team.views)
+        self._views = split_views(self._events, config.team)
         self.observation_spaces = {
             agent: spaces.Box(-np.inf, np.inf, shape=(len(view),), dtype=np.float32)
             for agent, view in zip(self.possible_agents, self._views, strict=True)

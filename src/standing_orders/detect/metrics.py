@@ -14,14 +14,14 @@ length are refused. A figure that the data cannot give (recall without threats) 
 | false alarm | an alarm although no attack has begun |
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from standing_orders.detect.actions import ALLOW
+from standing_orders.detect.actions import ACTION_NAMES, ALLOW
 from standing_orders.detect.costs import Game, best_flag, play
 from standing_orders.detect.data.events import Events
 from standing_orders.errors import ConfigError, NumericsError
@@ -31,6 +31,12 @@ MAX_FALSE_POSITIVE_RATE = 0.01  # of the figure "recall at 1 % false positives"
 MIN_RECALL = 0.95  # of the figure "false positives at 95 % recall"
 MAX_FALSE_ALARMS = 0.01  # share of benign sessions with an alarm at the operating point
 CURVE_POINTS = 101
+NUM_BINS = 10  # of the calibration error
+COLLAPSED = 0.95  # share of one action
+MIN_FOUND = 0.5  # share of threats flagged by a team that allows nearly everything and is right
+EXPECTED = {  # ranges that the published system is expected to reach
+    "accuracy": (0.85, 0.95), "precision": (0.70, 0.85), "recall": (0.80, 0.95), "f1": (0.75, 0.90),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,12 @@ class Confusion:
         return _ratio(2 * self.true_positives, 2 * self.true_positives + wrong)
 
     @property
+    def accuracy(self) -> float:
+        """Share of right decisions; read it against the share of benign events."""
+        right = self.true_positives + self.true_negatives
+        return _ratio(right, right + self.false_positives + self.false_negatives)
+
+    @property
     def alarms_per_1000_benign(self) -> float:
         """Flags on benign events for each 1,000 of them."""
         return 1000 * self.false_positive_rate
@@ -79,6 +91,37 @@ def count_decisions(flagged: ArrayLike, is_threat: ArrayLike) -> Confusion:
         true_negatives=int((~flagged & ~is_threat).sum()),
         false_negatives=int((~flagged & is_threat).sum()),
     )
+
+
+def action_shares(actions: NDArray[np.int64]) -> dict[str, float]:  # (num_events,)
+    """How often each action is taken, by name.
+
+    Example:
+        >>> action_shares(np.array([0, 0, 0, 2]))
+        {'allow': 0.75, 'alert': 0.0, 'block': 0.25, 'quarantine': 0.0}
+    """
+    counts = np.bincount(actions, minlength=len(ACTION_NAMES)) / max(len(actions), 1)
+    return dict(zip(ACTION_NAMES, counts.tolist(), strict=True))
+
+
+def collapse_of(shares: Mapping[str, float], recall: float | None) -> str | None:
+    """What to say about decisions that are nearly all the same; None where nothing is wrong.
+
+    To allow nearly everything is right where threats are that rare, if most of them are found.
+
+    Args:
+        shares: of `action_shares`.
+        recall: share of threats that are flagged, if there are any.
+
+    Example:
+        >>> collapse_of({"allow": 0.99, "alert": 0.01}, recall=0.9) is None
+        True
+    """
+    name, share = max(shares.items(), key=lambda one: one[1])
+    if share <= COLLAPSED or (name == ACTION_NAMES[ALLOW] and (recall or 0.0) >= MIN_FOUND):
+        return None
+    found = "" if recall is None else f", and {100 * recall:.0f} % of the threats are flagged"
+    return f"the policy has collapsed: {100 * share:.1f} % of all decisions are {name}{found}"
 
 
 @dataclass(frozen=True)
@@ -107,6 +150,17 @@ class Sweep:
         flagged = (self.true_positives + self.false_positives)[1:]
         precision = self.true_positives[1:] / flagged
         return _ratio((np.diff(self.true_positives) * precision).sum(), self.num_threats)
+
+    def curve(self, num_points: int = CURVE_POINTS) -> dict[str, list[float]]:
+        """Recall and precision at thresholds that flag more and more; empty without threats."""
+        flagged = (self.true_positives + self.false_positives)[1:]
+        if not (len(flagged) and self.num_threats):
+            return {"recall": [], "precision": []}
+        recall = self.true_positives[1:] / self.num_threats
+        wanted = np.linspace(recall[0], 1, num_points)
+        chosen = np.unique(np.searchsorted(recall, wanted).clip(0, len(recall) - 1))
+        precision = self.true_positives[1:][chosen] / flagged[chosen]
+        return {"recall": recall[chosen].tolist(), "precision": precision.tolist()}
 
     def recall_at_fpr(self, max_fpr: float = MAX_FALSE_POSITIVE_RATE) -> float:
         """Highest recall of a threshold that flags at most this share of benign events."""
@@ -164,6 +218,20 @@ def sweep(scores: ArrayLike, is_threat: ArrayLike) -> Sweep:
         num_threats=int(is_threat.sum()),
         num_benign=int((~is_threat).sum()),
     )
+
+
+def calibration_figures(
+    probability: NDArray[np.float64],  # (num_events,)
+    is_threat: NDArray[np.bool_],  # (num_events,)
+) -> Figures:
+    """Brier score, and the mean distance of probabilities from what happens, in equal bins."""
+    order = np.argsort(probability, kind="stable")
+    bins = [part for part in np.array_split(order, NUM_BINS) if len(part)]
+    gaps = [abs(probability[part].mean() - is_threat[part].mean()) * len(part) for part in bins]
+    return {
+        "brier": float(np.mean((probability - is_threat) ** 2)),
+        "calibration_error": float(sum(gaps) / max(len(probability), 1)),
+    }
 
 
 @dataclass(frozen=True)
@@ -241,6 +309,7 @@ def record_figures(
         "prevalence": events.prevalence,
         "recall": decisions.recall,
         "precision": decisions.precision,
+        "accuracy": decisions.accuracy,
         "recall_at_1_percent_fpr": points.recall_at_fpr(),
         "fpr_at_95_percent_recall": points.fpr_at_recall(),
         "alarms_per_1000_benign": decisions.alarms_per_1000_benign,
@@ -249,6 +318,9 @@ def record_figures(
         "unseen_recall": unseen_recall(attacks),
         "attacks": [asdict(one) for one in attacks],
         "num_events": events.num_events,
+        "confusion": asdict(decisions),
+        "actions": action_shares(actions),
+        "pr_curve": points.curve(),
     }
 
 
@@ -359,6 +431,7 @@ def session_figures(
         "detection_at_1_percent_false_alarms": point.detection_rate,
         "unseen_detection": unseen_recall(attacks),
         "attacks": [asdict(one) for one in attacks],
+        "actions": action_shares(actions[played.is_open]),
         "delay_curve": {
             name: [getattr(alarms, name) for _, alarms in curve]
             for name in ("false_alarm_rate", "detection_rate", "mean_delay")

@@ -2,9 +2,11 @@
 
 The weights of all agents are stacked, and no number flows from one agent to another. An actor sees
 its agent's view only. So does its critic (IPPO), unless one critic sees everything (MAPPO), which
-is for training only.
+is for training only. Boosted trees on the view of an agent may tell it their opinion first: an
+input, and where the worth of actions is known the decision that the actor corrects.
 """
 
+import copy
 import math
 from collections.abc import Sequence
 from itertools import pairwise
@@ -18,12 +20,14 @@ from standing_orders.detect.actions import ALLOW, NUM_ACTIONS
 from standing_orders.detect.config import TeamConfig
 from standing_orders.detect.data.events import Sessions
 from standing_orders.detect.rules import Rule
+from standing_orders.detect.trees import Forest
 from standing_orders.learn.networks import ACTIVATIONS
 
 NUM_WINDOW_FEATURES = 8  # what a constraint head is told about each window
 _HEAD_SIZE = 32
 _NEWEST = 0.1  # least weight of a new batch in the mean and the spread of the margins
 _MIN_SPREAD = 1e-3
+OPINION_SCALE = 0.25  # of log-odds as an input, which are then about -2 to 2
 
 
 class StackedLinear(nn.Module):
@@ -42,6 +46,13 @@ class StackedLinear(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:  # (agents, rows, in) -> (agents, rows, out)
         """Apply each agent's layer to its own rows."""
         return torch.baddbmm(self.bias, inputs, self.weight)
+
+    def only(self, agent: int, size_in: int) -> "StackedLinear":
+        """One agent's layer, for its first `size_in` inputs: what the rest would say is 0."""
+        layer = copy.deepcopy(self)
+        layer.weight = nn.Parameter(self.weight[agent : agent + 1, :size_in].detach().clone())
+        layer.bias = nn.Parameter(self.bias[agent : agent + 1].detach().clone())
+        return layer
 
 
 class ConstraintHeads(nn.Module):
@@ -113,6 +124,13 @@ class _Memory(nn.Module):
             outputs.append(known.transpose(0, 1).flatten(0, 1)[places])
         return torch.stack(outputs)
 
+    def only(self, agent: int, size_in: int) -> nn.LSTM:
+        """One agent's memory, for its first `size_in` inputs."""
+        cell: nn.LSTM = copy.deepcopy(self.cells[agent])  # type: ignore[assignment]
+        cell.input_size = size_in
+        cell.weight_ih_l0 = nn.Parameter(cell.weight_ih_l0[:, :size_in].detach().clone())
+        return cell
+
 
 def lay_side_by_side(
     sessions: Sessions,
@@ -153,8 +171,78 @@ class _Trunk(nn.Module):
         return hidden
 
 
+class Actor(nn.Module):
+    """One agent's own network, cut out of the team's: it needs nothing of the other agents.
+
+    Args:
+        network: of the team.
+        agent: its number.
+    """
+
+    def __init__(self, network: "TeamNetwork", agent: int) -> None:
+        super().__init__()
+        self.view = network.views[agent]  # features that it sees
+        self.forest = None if network.forest is None else network.forest.only(agent)
+        self.worths = network.worths
+        trunk, size = network.actor, len(self.view) + network.has_opinions
+        self.memory = None if trunk.memory is None else trunk.memory.only(agent, size)
+        self.memory_size = 0 if self.memory is None else self.memory.hidden_size
+        sizes = [layer.weight.shape[1] for layer in trunk.layers]
+        if self.memory is None:
+            sizes[0] = size
+        layers = zip(trunk.layers, sizes, strict=True)
+        self.layers = nn.ModuleList(layer.only(agent, width) for layer, width in layers)
+        self.activation = trunk.activation
+        self.policy = network.policy.only(agent, network.policy.weight.shape[1])
+
+    def forward(
+        self, inputs: Tensor, memory: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Judge one event of each of many sessions.
+
+        Args:
+            inputs: (rows, len(view)).
+            memory: (2, rows, memory_size) of each session before the event, zeros at its beginning;
+                None for an agent without memory.
+
+        Returns:
+            Log-probabilities (rows, NUM_ACTIONS) of the actions, the hidden states (rows, size),
+            and the memory after the event.
+        """
+        opinion = None
+        if self.forest is not None:
+            told = self.forest.log_odds(0, inputs.numpy())
+            opinion = torch.from_numpy(told) * OPINION_SCALE
+            inputs = torch.cat([opinion[:, None], inputs], dim=1)
+        hidden = inputs[None]
+        if self.memory is not None and memory is not None:
+            hidden, (short, long) = self.memory(hidden, (memory[:1], memory[1:]))
+            memory = torch.cat([short, long])
+        for layer in self.layers:
+            hidden = self.activation(layer(hidden))
+        logits = self.policy(hidden)[0]
+        if opinion is not None:
+            logits = logits + first_logits(opinion, self.worths)
+        return torch.log_softmax(logits, dim=-1), hidden[0], memory
+
+
+def first_logits(opinion: Tensor, worths: Tensor) -> Tensor:  # (..., NUM_ACTIONS)
+    """Logits by what the trees say alone: the expected worth of each action.
+
+    Args:
+        opinion: log-odds of a threat, scaled.
+        worths: (NUM_ACTIONS, 2), of each action on benign events and on threats, over the
+            coefficient of the entropy; zeros where they are not known.
+    """
+    threat = torch.sigmoid(opinion / OPINION_SCALE)[..., None]
+    return (1 - threat) * worths[:, 0] + threat * worths[:, 1]
+
+
 class TeamNetwork(nn.Module):
-    """Actors, critics and constraint heads of a team.
+    """Actors, critics, trees and constraint heads of a team.
+
+    Rows of features may be *told*: what the agents' trees say about them, scaled, stands behind the
+    features, a column for each agent. Where it does not, the trees are asked.
 
     Args:
         views: features that each agent sees.
@@ -163,6 +251,8 @@ class TeamNetwork(nn.Module):
         rules: whose margins the constraint heads foresee.
         seed: of the initial weights.
     """
+
+    worths: Tensor  # (NUM_ACTIONS, 2): see `first_logits`; the learner puts them here
 
     def __init__(
         self,
@@ -176,7 +266,11 @@ class TeamNetwork(nn.Module):
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
         num_agents, width = len(views), max(map(len, views))
-        self.num_agents = num_agents
+        self.num_agents, self.num_features = num_agents, num_features
+        self.forest = Forest(num_agents, config.trees) if config.trees else None
+        self.has_opinions = int(self.forest is not None)
+        self.register_buffer("worths", torch.zeros(NUM_ACTIONS, 2))
+        self.views = tuple(views)
         self.sees_all = all(len(view) == num_features for view in views)
         # Shorter views are filled up with a column of zeros behind the features.
         filled = np.full((num_agents, width), num_features)
@@ -185,7 +279,7 @@ class TeamNetwork(nn.Module):
         self._columns = torch.from_numpy(filled)
         self.is_shared = config.critic == "shared"
         size = config.hidden[-1]
-        self.actor = _Trunk(num_agents, width, config, generator)
+        self.actor = _Trunk(num_agents, width + self.has_opinions, config, generator)
         self.policy = StackedLinear(num_agents, size, NUM_ACTIONS, 0.01, generator)
         with torch.no_grad():
             self.policy.bias[:, :, ALLOW] = config.initial_allow_bias or 0.0
@@ -193,29 +287,46 @@ class TeamNetwork(nn.Module):
             self.critic = _Trunk(1, num_features, config, generator)
             self.worth = StackedLinear(1, size, num_agents, 1.0, generator)
         else:
-            self.critic = _Trunk(num_agents, width, config, generator)
+            self.critic = _Trunk(num_agents, width + self.has_opinions, config, generator)
             self.worth = StackedLinear(num_agents, size, 1, 1.0, generator)
         self.heads = ConstraintHeads(num_agents, size, rules, generator)
 
-    def _look(self, features: Tensor) -> Tensor:  # (rows, features) -> (agents, rows, width)
+    def tell(self, features: Tensor) -> Tensor:  # (rows, num_features [+ agents])
+        """Rows with what the agents' trees say about them; see the class."""
+        if self.forest is None or features.shape[1] > self.num_features:
+            return features
+        told = [
+            self.forest.log_odds(agent, features[:, view].numpy())
+            for agent, view in enumerate(self.views)
+        ]
+        return torch.cat([features, torch.from_numpy(np.stack(told, axis=1)) * OPINION_SCALE], 1)
+
+    def _look(self, rows: Tensor) -> Tensor:  # (rows, features [+ agents]) -> (agents, rows, width)
+        features, told = rows[:, : self.num_features], rows[:, self.num_features :]
         if self.sees_all:
-            return features.expand(self.num_agents, *features.shape)
-        padded = nn.functional.pad(features, (0, 1))
-        return padded[:, self._columns].transpose(0, 1)
+            seen = features.expand(self.num_agents, *features.shape)
+        else:
+            padded = nn.functional.pad(features, (0, 1))
+            seen = padded[:, self._columns].transpose(0, 1)
+        return torch.cat([told.T[:, :, None], seen], dim=2) if self.has_opinions else seen
 
     def act(self, features: Tensor, sessions: Sessions) -> tuple[Tensor, Tensor]:
         """Log-probabilities (agents, rows, NUM_ACTIONS) of the actions, and the hidden states.
 
         Args:
-            features: (rows, num_features) of whole sessions, one after the other.
+            features: (rows, num_features) of whole sessions, one after the other, or told.
             sessions: how they are cut.
         """
-        hidden = self.actor(self._look(features), sessions)
-        return torch.log_softmax(self.policy(hidden), dim=-1), hidden
+        seen = self._look(self.tell(features))
+        hidden = self.actor(seen, sessions)
+        logits = self.policy(hidden)
+        if self.has_opinions:
+            logits = logits + first_logits(seen[:, :, 0], self.worths)
+        return torch.log_softmax(logits, dim=-1), hidden
 
     def value(self, features: Tensor, sessions: Sessions) -> Tensor:  # (agents, rows)
         """What the critics expect of the rest of the session, normalised if the learner does so."""
         if self.is_shared:
-            hidden = self.critic(features[None], sessions)
+            hidden = self.critic(features[None, :, : self.num_features], sessions)
             return self.worth(hidden)[0].T
-        return self.worth(self.critic(self._look(features), sessions)).squeeze(-1)
+        return self.worth(self.critic(self._look(self.tell(features)), sessions)).squeeze(-1)

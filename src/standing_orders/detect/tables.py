@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
-from standing_orders.detect.assess.report import Evaluation, LiarFigures
+from standing_orders.detect.assess.liars import LiarFigures
+from standing_orders.detect.assess.report import Evaluation
+from standing_orders.detect.assess.tampering import TamperFigures
 from standing_orders.detect.compare import COLUMNS, EQUAL_PREFIX, JUDGED_BY, Contest, Verdict
-from standing_orders.detect.metrics import Figures
-from standing_orders.stats import Interval
+from standing_orders.detect.metrics import EXPECTED, Figures
+from standing_orders.stats import Interval, seed_interval
 from standing_orders.tables import Column, Table
 
 _WORDS = {
@@ -58,6 +60,8 @@ def evaluation_tables(found: Evaluation, where: str) -> list[Table]:
         tables += liar_tables(found.liars, found.faults)
     if found.agreements:
         tables.append(_agreement_table(found.agreements))
+    if found.tampering:
+        tables.append(_tamper_table(found.tampering))
     return [*tables, _rule_table(found.rules, found.foresight, found.shielded)]
 
 
@@ -75,11 +79,31 @@ def figure_tables(title: str, figures: Figures) -> list[Table]:
             f"95 % interval of the main figure over resampled sessions: {low:.4f} to {high:.4f}",
         )
     tables = [Table(title, _columns("figure", "value"), rows, notes)]
+    if all(isinstance(figures.get(name), float) for name in EXPECTED):
+        tables.append(_expected_table(figures))
     if figures.get("attacks"):
         tables.append(
             _attack_table(figures["attacks"], "events" if "recall" in figures else "sessions")
         )
     return tables
+
+
+def _expected_table(figures: Figures) -> Table:
+    """The ranges that the published system is expected to reach, beside what is measured."""
+    rows = tuple((name, low, high, figures[name]) for name, (low, high) in EXPECTED.items())
+    columns = _columns("published range", "from", "to", "measured")
+    return Table("expected of the published settings", columns, rows)
+
+
+def _tamper_table(rows: Sequence[TamperFigures]) -> Table:
+    """What a compromised sensor takes, by attack, for the worst of all sensors."""
+    lines = tuple(
+        (f"{one.kind}, {one.when}, {one.attacker}", one.honest, one.worst, one.lost,
+         one.worst_sensor)
+        for one in rows
+    )  # fmt: skip
+    names = ("values, of which events, attacker", "honest", "worst", "lost", "worst sensor")
+    return Table("one sensor compromised, the worst of all", _columns(*names), lines)
 
 
 def _attack_table(attacks: Sequence[Figures], unit: str) -> Table:
@@ -165,10 +189,32 @@ def contest_tables(contest: Contest) -> list[Table]:
         title = "" if start else _title(contest)
         notes = tuple(_remarks(contest)) if is_last else ()
         tables.append(Table(title, _columns("", *(_WORDS[name] for name in shown)), rows, notes))
+    tables += _contest_tampering(contest)
     judged = [found for figure in JUDGED_BY[contest.task] if (found := contest.verdicts(figure))]
     verdicts = [_verdict_table(found) for found in judged]
     explained = tuple(_explain(found[0]) for found in judged)
     return [*tables, *verdicts, *([Table("", (), (), explained)] if explained else [])]
+
+
+def _contest_tampering(contest: Contest) -> list[Table]:
+    """What a compromised sensor takes from everybody, by the attacker."""
+    if not contest.tampering:
+        return []
+    attacks = [one["attacker"] for one in next(iter(contest.tampering.values()))[0]]
+    rows = []
+    for name, seeds in contest.tampering.items():
+        cells = []
+        for place in range(len(attacks)):
+            cells += [
+                _show(seed_interval([found[place][key] for found in seeds]))
+                for key in ("worst", "lost")
+            ]
+        rows.append((name, *cells))
+    names = [f"{attacker}: {what}" for attacker in attacks for what in ("worst", "lost")]
+    title = (
+        "one sensor hides the attacks behind benign values: the worst of all sensors, by attacker"
+    )
+    return [Table(title, _columns("", *names), tuple(rows))]
 
 
 def _remarks(contest: Contest) -> list[str]:

@@ -10,20 +10,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from standing_orders.detect.actions import ALLOW, BLOCK, NUM_ACTIONS
-from standing_orders.detect.config import DetectConfig, Mode, RulesConfig, TeamConfig
+from standing_orders.detect.actions import ALLOW, BLOCK
+from standing_orders.detect.config import DetectConfig, Mode, RulesConfig
 from standing_orders.detect.costs import Game, play
 from standing_orders.detect.data.events import Events, Sessions, Task
+from standing_orders.detect.engine import Batch, Outcome, Votes, agents_of, count_votes
 from standing_orders.detect.network import TeamNetwork
 from standing_orders.detect.rules import RuleBook, RuleConfig, Shield, Streams, default_rules
-from standing_orders.detect.views import split_views, with_summary
+from standing_orders.detect.rules.lookup import fits_a_table, shield_by_tables
+from standing_orders.detect.views import split_views, with_end_mark, with_summary
 from standing_orders.errors import ConfigError, NumericsError
+from standing_orders.memory import require_memory
 from standing_orders.seeding import child_seed
-from standing_orders.voting import decide
 
 EVENTS_AT_ONCE = 50_000  # of whole sessions, through the network
 MODES: tuple[Mode, ...] = ("watch", "fine", "lagrange", "shield")
-Votes = NDArray[np.int8]  # (num_events, num_agents)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +33,6 @@ class Decisions:
 
     scores: NDArray[np.float64]  # (num_events,): how much of a threat each is
     actions: NDArray[np.int64]  # (num_events,)
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What came of a vote about each event."""
-
-    actions: NDArray[np.int64]  # (num_events,)
-    has_quorum: NDArray[np.bool_]  # (num_events,): True where nobody votes
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,23 +63,27 @@ class Team:
         self.network, self.config, self.task, self._book = network, config, task, book
 
     def judge(self, events: Events) -> Judged:
-        """Judge all events of a part of the data."""
-        parts = (prepare(events.take_sessions(part), self.config) for part in _chunks(events))
-        told = [self._act(torch.from_numpy(part.features), part.sessions) for part in parts]
+        """Judge all events of a part of the data, as the team does in service: bit for bit."""
+        agents, told = agents_of(self.network), []
+        for chunk in _chunks(events):
+            part = prepare(events.take_sessions(chunk), self.config)
+            batch = Batch(part.features, part.sessions.index, part.sessions.place == 0)
+            of_agents = [agent.judge(batch) for agent in agents]
+            told.append([torch.stack(one) for one in zip(*of_agents, strict=True)])
         log_probs, hidden = (torch.cat(one, dim=1) for one in zip(*told, strict=True))
         return self._judge(log_probs, hidden, events.sessions)
 
     def judge_rows(self, features: Tensor, sessions: Sessions) -> Judged:
-        """Judge events that are prepared already, (num_events, num_features), all at once.
+        """Judge events that are prepared already, (num_events, num_features), for learning.
+
+        All at once, so its last bits may differ from those of `judge`.
 
         Raises:
             NumericsError: a probability is not finite.
         """
-        return self._judge(*self._act(features, sessions), sessions)
-
-    def _act(self, features: Tensor, sessions: Sessions) -> tuple[Tensor, Tensor]:
         with torch.no_grad():
-            return self.network.act(features, sessions)
+            log_probs, hidden = self.network.act(features, sessions)
+        return self._judge(log_probs, hidden, sessions)
 
     def _judge(self, log_probs: Tensor, hidden: Tensor, sessions: Sessions) -> Judged:
         if not torch.isfinite(log_probs).all():
@@ -131,13 +128,26 @@ class Team:
 
 def prepare(events: Events, config: DetectConfig) -> Events:
     """Events as the networks of a settled config take them."""
-    return events if config.team.network == "lstm" else with_summary(events)
+    return with_end_mark(events if config.team.network == "lstm" else with_summary(events))
 
 
 def make_network(config: DetectConfig, events: Events, book: RuleBook) -> TeamNetwork:
-    """The untrained network of a settled config; `events` are prepared ones."""
+    """The untrained network of a settled config; `events` are prepared ones.
+
+    Raises:
+        ResourceError: it, or one of its updates, does not fit into memory.
+    """
+    team, learn = config.team, config.learn
+    sizes = [float(events.num_features), *map(float, team.hidden)]
+    weights = 2 * team.agents * sum(a * b for a, b in itertools.pairwise(sizes))
+    # Weights, gradients, Adam's two moments, and copies for a checkpoint and a start.
+    require_memory(24 * weights * (8 if team.network == "lstm" else 1), f"team.hidden = "
+                   f"{team.hidden}")  # fmt: skip
+    rows = float(learn.steps)
+    require_memory(8 * rows * (sizes[0] + team.agents * sum(sizes[1:]) / learn.minibatches),
+                   f"learn.steps = {learn.steps}")  # fmt: skip
     return TeamNetwork(
-        split_views(events, config.team.agents, config.team.views),
+        split_views(events, config.team),
         events.num_features,
         config.team,
         rules=book.rules,
@@ -198,15 +208,6 @@ def suspicion_of(probs: NDArray[np.float64]) -> NDArray[np.float64]:  # (agents,
     return np.clip(1 - probs[:, :, ALLOW].mean(axis=0), 0.0, 1.0)
 
 
-def count_votes(votes: Votes, probs: NDArray[np.float64], config: TeamConfig) -> Outcome:
-    """What the team decides: see `Team.outcomes`."""
-    if config.vote == "quorum":
-        outcome = decide(votes, config.faults, num_choices=NUM_ACTIONS, ties=config.ties)
-        return Outcome(outcome.choices.astype(np.int64), outcome.has_quorum)
-    actions = probs.mean(axis=0).argmax(axis=-1).astype(np.int64)
-    return Outcome(actions, np.ones(len(actions), dtype=np.bool_))
-
-
 def as_streams(
     game: Game,
     task: Task,
@@ -241,6 +242,8 @@ def apply_shield(
     Returns:
         The decisions, and what the shield did; events after the end of a session are left out.
     """
+    if all(map(fits_a_table, book.rules_of("shield"))):
+        return shield_by_tables(book, proposed, sessions, task)
     actions = proposed.copy()
     every = np.ones(actions.shape[1], dtype=np.bool_)
     shield = Shield(book, num_streams=len(every))

@@ -31,6 +31,7 @@ from standing_orders.errors import ConfigError, StandingOrdersError
 from standing_orders.evaluate.bare import play_bare
 from standing_orders.learn.actor import NetworkActor
 from standing_orders.learn.build import make_network
+from standing_orders.memory import free_bytes
 
 WORKERS = (1, 2, 4, 8, 25, 100)
 BARE, RAW = "bare loops", "bare loops, no wrapper"  # no network, true state or compliance
@@ -102,7 +103,8 @@ def measure_cells(
         blank = Cell("cyborg" if spec.cyborg else "own", name, count)
         announce(f"{blank.title}: at most {limit:.0f} s")
         needed = per_worker.get(name, 0.0) * count
-        if needed > _MEMORY_SHARE * _free_mb():
+        free = free_bytes()
+        if free is not None and needed > _MEMORY_SHARE * free / 1e6:
             yield replace(blank, note=f"would take {needed / 1000:.1f} GB")
             continue
         try:
@@ -139,8 +141,8 @@ def _measure_cell(blank: Cell, spec: GameSpec, seconds: float) -> Cell:
         )
         return replace(blank, episodes=episodes, seconds=taken, environment=1.0)
     name: Any = blank.collector
-    config = CollectConfig(collect=name, workers=blank.workers)
-    with open_collector(spec, config, report=_ignore) as collector:
+    crew = CollectConfig(collect=name, workers=blank.workers)
+    with open_collector(spec, crew, report=_ignore) as collector:
         return _fill(blank, collector, seconds)
 
 
@@ -231,14 +233,6 @@ def _family() -> list[int]:
     for pid in found:
         found += children.get(pid, [])
     return found
-
-
-def _free_mb() -> float:
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return float("inf")
-    return next(int(line.split()[1]) / 1000 for line in lines if line.startswith("MemAvailable"))
 
 
 def games(simulator: SimulatorConfig) -> list[GameSpec]:

@@ -7,6 +7,7 @@ from standing_orders.config import ANY_ORDER, NO_ORDER, GameConfig, SimConfig
 from standing_orders.errors import ConfigError
 from standing_orders.rules.orders import NUM_ORDERS, Order
 from standing_orders.runs.folder import is_run
+from standing_orders.runs.loop import best_of_search
 
 ALL_ORDERS = "all"
 _BEST = "best"  # where a search keeps the policy of its best order
@@ -43,7 +44,7 @@ def find_policy(name: str, *, order: str | None = None, is_greedy: bool = False)
     from standing_orders.learn.policy import LearnedDefender  # noqa: PLC0415
     from standing_orders.learn.run import load_network  # noqa: PLC0415
 
-    network, config = load_network(path / _BEST if is_run(path / _BEST) else path)
+    network, config = load_network(best_of_search(path) if is_run(path / _BEST) else path)
     policy = LearnedDefender(
         network,
         name=f"{path.name} ({'greedy' if is_greedy else 'sampled'})",

@@ -15,6 +15,7 @@ from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.policy import Policy, in_game
 from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.config import GameConfig, GateConfig
+from standing_orders.memory import EPISODE_BYTES, require_memory
 from standing_orders.rules.compliance import (
     NUM_TALLIES,
     OrderCompliance,
@@ -219,7 +220,12 @@ def _play_batch(
 
 
 def fresh_seeds(seed: int, num_episodes: int) -> NDArray[np.uint64]:  # (num_episodes,)
-    """Seeds of fresh episodes; every batch of them has a child seed of its own."""
+    """Seeds of fresh episodes; every batch of them has a child seed of its own.
+
+    Raises:
+        ResourceError: there are more than memory could hold the results of.
+    """
+    require_memory(EPISODE_BYTES * float(num_episodes), f"{num_episodes} episodes")
     return np.concatenate(
         [
             environment_seeds(

@@ -1,8 +1,11 @@
 """What a training config asks for: network, game, and fresh episodes to measure it on."""
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
+from standing_orders.cage2.actions import NUM_ACTIONS
 from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.cage2.scenario import RED_AGENTS
 from standing_orders.collect.choose import open_collector
@@ -27,6 +30,7 @@ from standing_orders.evaluate.measure import (
 from standing_orders.learn.inputs import InputLayout
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.rollout import collect
+from standing_orders.memory import EPISODE_BYTES, require_memory
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import child_seed
 
@@ -37,20 +41,51 @@ def layout_of(config: TrainConfig) -> InputLayout:
     return InputLayout(
         has_order=has_order,
         has_belief=config.ppo.belief,
+        has_full_belief=config.ppo.full_belief,
         has_memory=config.ppo.memory,
         has_clock=config.ppo.clock,
+        is_useful=config.ppo.useful_actions,
+        has_host_weights=config.ppo.lean is not None,
         certainty=None if config.certainty == "none" or not has_order else config.certainty,
         reds=RED_AGENTS if config.red == "mixed" or config.attackers == "all" else (config.red,),
     )
 
 
-def make_network(config: TrainConfig) -> ActorCritic:
-    """The untrained network of a config."""
+def check_memory(config: TrainConfig) -> None:
+    """Refuse a config whose network, updates or gate do not fit into memory.
+
+    Raises:
+        ResourceError: see `require_memory`.
+    """
+    hidden = [float(size) for size in config.ppo.hidden]
+    inputs = float(layout_of(config).size)
+    sizes = [inputs, *hidden]
+    weights = 2 * sum(a * b for a, b in pairwise(sizes)) + hidden[-1] * NUM_ACTIONS
+    # Weights, gradients, Adam's two moments, and the copies that a checkpoint and a start make.
+    require_memory(24 * weights, f"ppo.hidden = {config.ppo.hidden}")
+    # Of a step: inputs and those of distinct rows, logits, mask and probabilities, and what the
+    # layers keep for the gradient of a minibatch.
+    kept = sum(hidden) / config.ppo.minibatches
+    rows = float(config.update_episodes) * GameSpec.horizon
+    require_memory(rows * 8 * (inputs + NUM_ACTIONS + kept), f"update_episodes = "
+                   f"{config.update_episodes}")  # fmt: skip
+    require_memory(EPISODE_BYTES * float(config.gate.episodes), f"gate.episodes = "
+                   f"{config.gate.episodes}")  # fmt: skip
+
+
+def make_network(config: TrainConfig, start: int = 0) -> ActorCritic:
+    """The untrained network of a config, or that of a later start.
+
+    Raises:
+        ResourceError: it does not fit into memory.
+    """
+    check_memory(config)
     return ActorCritic(
         layout_of(config),
         hidden=config.ppo.hidden,
         activation=config.ppo.activation,
-        seed=child_seed(config.seed, "network"),
+        lean=config.ppo.lean or 0.0,
+        seed=child_seed(config.seed, "network", *([start] if start else [])),
     )
 
 

@@ -32,27 +32,31 @@ from standing_orders.rules.orders import ENCODING_SIZE, ENCODINGS
 MEMORY_SIZE = 3 * NUM_HOSTS
 _SCANS, _EXPLOITS, _DECOYS = 0, NUM_HOSTS, 2 * NUM_HOSTS  # where each begins in a memory
 _MAX_SCANS, _MAX_DECOYS, MAX_CLOCK = 3, 4, 100
+_PROBABILITIES = ("belief", "privileged", "agent")
 _GRADES = 8  # a probability is shown in so many steps, so that many rows stay equal
 
 
 @dataclass(frozen=True)
 class InputLayout:
-    """Which inputs a network has, in this order, and what its defender knows.
+    """Which inputs a network has, in this order, and what its defender knows and may do.
 
-    Observation, order, lawful, belief, memory, clock.
+    Observation, order, lawful, belief, privileged, agent, memory, clock.
     """
 
     has_order: bool = True  # 25 bits
     has_belief: bool = False  # 13: probability that red holds each host, in eighths
+    has_full_belief: bool = False  # 13: that it is privileged there; and of each of `reds`
     has_memory: bool = False  # 39: scans, exploits and decoys per host
     has_clock: bool = False  # 1: steps played
+    is_useful: bool = False  # only actions that can have an effect are chosen
+    has_host_weights: bool = False  # weights that all hosts share, see `networks.Actor`
     certainty: float | None = None  # of keeping the order; with it 5 bits: types that may be fixed
     reds: tuple[RedAgent, ...] = RED_AGENTS  # red agents that the belief holds possible
 
     @property
     def needs_belief(self) -> bool:
         """Whether the defender keeps a belief."""
-        return self.has_belief or self.certainty is not None
+        return self.has_belief or self.has_full_belief or self.certainty is not None
 
     @property
     def blocks(self) -> dict[str, slice]:
@@ -62,6 +66,8 @@ class InputLayout:
             "order": ENCODING_SIZE * self.has_order,
             "lawful": NUM_UNIT_TYPES * (self.certainty is not None),
             "belief": NUM_HOSTS * self.has_belief,
+            "privileged": NUM_HOSTS * self.has_full_belief,
+            "agent": len(self.reds) * self.has_full_belief,
             "memory": MEMORY_SIZE * self.has_memory,
             "clock": 1 * self.has_clock,
         }
@@ -71,6 +77,18 @@ class InputLayout:
                 blocks[name] = slice(start, start + size)
             start += size
         return blocks
+
+    @property
+    def host_inputs(self) -> dict[str, NDArray[np.int64]]:  # each (13, features)
+        """Which inputs of each block say something of each host."""
+        hosts, found = np.arange(NUM_HOSTS)[:, None], {}
+        for name, block in self.blocks.items():
+            size = (block.stop - block.start) // NUM_HOSTS
+            if name == "observation":
+                found[name] = block.start + size * hosts + np.arange(size)
+            elif name in ("belief", "privileged", "memory"):
+                found[name] = block.start + hosts + NUM_HOSTS * np.arange(size)
+        return found
 
     @property
     def size(self) -> int:
@@ -85,8 +103,9 @@ class InputLayout:
             memory = scale[self.blocks["memory"]]
             memory[_SCANS:_EXPLOITS] = 1 / _MAX_SCANS
             memory[_DECOYS:] = 1 / _MAX_DECOYS
-        if self.has_belief:
-            scale[self.blocks["belief"]] = 1 / _GRADES
+        for name in _PROBABILITIES:
+            if name in self.blocks:
+                scale[self.blocks[name]] = 1 / _GRADES
         if self.has_clock:
             scale[-1] = 1 / MAX_CLOCK
         return scale
@@ -172,8 +191,10 @@ class InputEncoder:
             belief.reset(observations)
         else:
             belief.update(self._last_actions, observations)
-        if self.layout.has_belief:
-            out[:, self._blocks["belief"]] = np.rint(_GRADES * belief.held)
+        known = (belief.held, belief.privileged, belief.agent)
+        for name, probabilities in zip(_PROBABILITIES, known, strict=True):
+            if name in self._blocks:
+                out[:, self._blocks[name]] = np.rint(_GRADES * probabilities)
         if self.layout.certainty is not None:
             out[:, self._blocks["lawful"]] = lawful_types(
                 belief.held_types, self._orders, self.layout.certainty, self._chances

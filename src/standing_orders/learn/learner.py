@@ -1,9 +1,10 @@
 """What every trainer is: a network, its optimiser and counters that go to and from checkpoints."""
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_type_hints
 
 import torch
+from pydantic import TypeAdapter, ValidationError
 from torch import nn
 
 from standing_orders.errors import CheckpointError
@@ -16,6 +17,8 @@ from standing_orders.learn.snapshot import (
 )
 
 ADAM_EPSILON = 1e-5
+_MAX_COUNT = 2**63 - 1
+LATER = {"is_later": True}  # marks a counter that older checkpoints lack
 BUDGET_USED = "budget used"  # why most runs end
 
 
@@ -29,6 +32,27 @@ class Progress:
 
 Network = TypeVar("Network", bound=nn.Module)
 Counters = TypeVar("Counters", bound=Progress)
+
+
+def read_counters(kind: type[Counters], data: Any) -> Counters:
+    """Counters of a checkpoint; an older one may lack those that came later (`LATER`).
+
+    Raises:
+        CheckpointError: one is missing, of another type, negative or beyond all measure.
+    """
+    hints = get_type_hints(kind)
+    needed = {one.name for one in fields(kind) if one.metadata != LATER}
+    if not isinstance(data, dict) or not needed <= set(data) <= set(hints):
+        seen = sorted(data) if isinstance(data, dict) else data
+        raise CheckpointError(f"counters {seen!r:.200}: must be {sorted(hints)}")
+    for name, value in data.items():
+        try:
+            TypeAdapter(hints[name]).validate_python(value, strict=True)
+        except ValidationError as err:
+            raise CheckpointError(f"counter {name} = {value!r:.60}: not of its type") from err
+        if isinstance(value, int) and not 0 <= value <= _MAX_COUNT:
+            raise CheckpointError(f"counter {name} = {value!r:.60}: cannot be")
+    return kind(**data)
 
 
 class Learner(Generic[Network, Counters]):
@@ -90,12 +114,10 @@ class Learner(Generic[Network, Counters]):
         Raises:
             CheckpointError: it is not one of such a trainer.
         """
-        wanted = {one.name for one in fields(self.progress)}
-        if set(data) != wanted:
-            raise CheckpointError(f"counters {sorted(data)}: must be {sorted(wanted)}")
+        progress = read_counters(type(self.progress), data)
         restore_network(self.network, arrays)
         restore_optimiser(self.optimiser, arrays)
-        self.progress = type(self.progress)(**data)
+        self.progress = progress
 
     def close(self) -> None:
         """Let go of what it works with."""

@@ -5,12 +5,14 @@ from typing import Any
 
 from standing_orders.config import TrainConfig
 from standing_orders.learn.build import layout_of, make_network
+from standing_orders.learn.learner import read_counters
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.ppo import use_one_thread
 from standing_orders.learn.snapshot import restore_network, warm_start
-from standing_orders.learn.trainer import Trainer
+from standing_orders.learn.trainer import Progress, Trainer
+from standing_orders.runs.checkpoint import Checkpoint
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.loop import Mirrors, OnUpdate, Report, RunKind, latest_of
+from standing_orders.runs.loop import Mirrors, OnUpdate, Report, RunKind, latest_of, of_checkpoint
 
 KIND = "train"
 CSV_COLUMNS = {
@@ -139,7 +141,8 @@ def config_of(folder: RunFolder) -> TrainConfig:
 def start_from(trainer: Trainer, path: Path) -> dict[str, Any]:
     """Warm start; says where from and what it had cost."""
     folder, checkpoint = latest_of(path, KIND)
-    warm_start(trainer.network, checkpoint.tensors, layout_of(config_of(folder)))
+    with of_checkpoint(checkpoint):
+        warm_start(trainer.network, checkpoint.tensors, layout_of(config_of(folder)))
     return origin_of(path)
 
 
@@ -150,13 +153,24 @@ def origin_of(path: Path) -> dict[str, Any]:
         CheckpointError: the folder holds no such run, or no checkpoint.
     """
     folder, checkpoint = latest_of(path, KIND)
+    done = counters_of(checkpoint)
     earlier = (folder.config.get("start") or {}).get("episodes", 0)
     return {
         "run": folder.path.name,
         "order": folder.config["order"],
-        "episodes": checkpoint.data["episodes"] + earlier,
-        "updates": checkpoint.data["updates"],
+        "episodes": done.episodes + earlier,
+        "updates": done.updates,
     }
+
+
+def counters_of(checkpoint: Checkpoint) -> Progress:
+    """How far a run is.
+
+    Raises:
+        CheckpointError: it is not a checkpoint of a training run.
+    """
+    with of_checkpoint(checkpoint):
+        return read_counters(Progress, checkpoint.data)
 
 
 def load_network(path: Path) -> tuple[ActorCritic, TrainConfig]:
@@ -169,5 +183,6 @@ def load_network(path: Path) -> tuple[ActorCritic, TrainConfig]:
     folder, checkpoint = latest_of(path, KIND)
     config = config_of(folder)
     network = make_network(config)
-    restore_network(network, checkpoint.tensors)
+    with of_checkpoint(checkpoint):
+        restore_network(network, checkpoint.tensors)
     return network, config

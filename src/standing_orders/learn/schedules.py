@@ -23,6 +23,7 @@ class Settings:
     weight: float  # lambda of the alignment bonus
     learning_rate: float
     epochs: int
+    entropy: float  # coefficient of its bonus
     mask_factor: float | None  # times the probability of a violation; None = no mask
 
 
@@ -42,14 +43,21 @@ def update_episodes(config: TrainConfig, remaining: int, compliance: float) -> i
 
 
 def learning_rate(config: TrainConfig, episode: int, compliance: float) -> float:
-    """Adam's step size: linear fall over the budget, then compliance steps, if asked for."""
+    """Adam's step size: linear fall over a start, then compliance steps, if asked for."""
     rate = config.ppo.learning_rate
     if config.ppo.final_learning_rate is not None:
-        done = min(episode / config.episodes, 1.0)
-        rate += done * (config.ppo.final_learning_rate - rate)
+        rate += _done(config, episode) * (config.ppo.final_learning_rate - rate)
     if config.schedules.learning_rate_steps:
         rate *= _stage(LEARNING_RATE_STEPS, compliance)
     return rate
+
+
+def entropy(config: TrainConfig, episode: int) -> float:
+    """Coefficient of the entropy bonus: geometric fall over a start, if asked for."""
+    first, last = config.ppo.entropy, config.ppo.final_entropy
+    if last is None:
+        return first
+    return float(first * (last / first) ** _done(config, episode))
 
 
 def epochs(config: TrainConfig, compliance: float) -> int:
@@ -67,13 +75,21 @@ def mask_factor(config: TrainConfig, compliance: float) -> float | None:
 def settings(
     config: TrainConfig, episode: int, compliance: float | None, remaining: int
 ) -> Settings:
-    """All of it for the next update, of which that many episodes remain to be played."""
+    """All of it for the next update.
+
+    Args:
+        config: of the run.
+        episode: episodes of this start so far.
+        compliance: of the update before.
+        remaining: episodes that may still be played.
+    """
     known = 0.0 if compliance is None else compliance
     return Settings(
         num_episodes=update_episodes(config, remaining, known),
         weight=alignment_weight(config, episode),
         learning_rate=learning_rate(config, episode, known),
         epochs=epochs(config, known),
+        entropy=entropy(config, episode),
         mask_factor=mask_factor(config, known),
     )
 
@@ -84,6 +100,10 @@ def is_plateau(history: list[float]) -> bool:
         return False
     before, recent = history[:-PLATEAU_UPDATES], history[-PLATEAU_UPDATES:]
     return max(recent) < max(before) + PLATEAU_IMPROVEMENT
+
+
+def _done(config: TrainConfig, episode: int) -> float:
+    return min(episode / config.start_episodes, 1.0)
 
 
 def _stage(stages: tuple[tuple[float, float], ...], value: float) -> float:

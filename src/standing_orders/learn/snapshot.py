@@ -14,6 +14,7 @@ from standing_orders.learn.networks import ActorCritic
 
 Arrays = dict[str, NDArray[Any]]
 _NETWORK, _OPTIMISER = "network.", "optimiser."
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # of Adam
 _INPUT_LAYERS = ("actor.0.weight", "critic.0.weight")
 
 
@@ -43,7 +44,11 @@ def restore_network(network: nn.Module, arrays: Mapping[str, NDArray[Any]]) -> N
         for name, value in arrays.items()
         if name.startswith(_NETWORK)
     }
+    wanted = network.state_dict()
     for name, value in weights.items():
+        if name in wanted and value.dtype != wanted[name].dtype:
+            raise CheckpointError(f"weight {name} of type {value.dtype}: must be "
+                                  f"{wanted[name].dtype}")  # fmt: skip
         if not torch.isfinite(value).all():
             raise CheckpointError(f"weight {name} is not finite")
     try:
@@ -74,9 +79,18 @@ def _check_moments(
 ) -> None:
     parameters = [weight for group in optimiser.param_groups for weight in group["params"]]
     for index, moments in state.items():
+        if set(moments) != set(_MOMENTS):
+            raise CheckpointError(f"optimiser: parameter {index} has {sorted(moments)}: must have "
+                                  f"{', '.join(_MOMENTS)}")  # fmt: skip
         for name, moment in moments.items():
-            is_fitting = index < len(parameters) and torch.isfinite(moment).all()
-            if not is_fitting or (name != "step" and moment.shape != parameters[index].shape):
+            is_fitting = (
+                index < len(parameters)
+                and moment.dtype == parameters[index].dtype
+                and bool(torch.isfinite(moment).all())
+                and moment.shape == (() if name == "step" else parameters[index].shape)
+                and (name == "exp_avg" or bool((moment >= 0).all()))
+            )
+            if not is_fitting:
                 raise CheckpointError(f"optimiser: {name} of parameter {index} does not fit it")
 
 

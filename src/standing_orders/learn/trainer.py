@@ -16,12 +16,16 @@ from standing_orders.learn import learner, schedules
 from standing_orders.learn.build import game_of, make_network, measure_network
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.rollout import Rollout, collect
+from standing_orders.learn.snapshot import Arrays, network_arrays, restore_network
 from standing_orders.learn.update import LossTerms, UpdateStats, build_rows, update
 from standing_orders.rules.alignment import alignment_bonus
 from standing_orders.rules.compliance import OrderCompliance
 from standing_orders.rules.gate import is_worth_checking
 from standing_orders.rules.orders import NUM_ORDERS, Order
 from standing_orders.seeding import child_seed, environment_seeds
+
+BEST_KEPT = "best start kept"  # why a run of several starts ends
+_BEST = "best."
 
 
 @dataclass
@@ -30,6 +34,10 @@ class Progress(learner.Progress):
 
     episodes: int = 0  # training episodes played
     gate_episodes: int = 0  # played for the gate, counted apart
+    # Played to choose between starts, counted apart; the start under way; the best one's return.
+    validation_episodes: int = field(default=0, metadata=learner.LATER)
+    start: int = field(default=0, metadata=learner.LATER)
+    best_return: float | None = field(default=None, metadata=learner.LATER)
     compliance: float | None = None  # of the last update
     history: list[float] = field(default_factory=list)  # of `compliance`
     limit: int | None = None  # of `episodes` and `gate_episodes` together; see `Trainer.go_on`
@@ -51,12 +59,11 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         self.config = config
         has_one = config.order not in (ANY_ORDER, NO_ORDER)
         self.order = Order.parse(config.order) if has_one else None
+        self._best: Arrays = {}  # network of the best start so far
         network = make_network(config)
-        optimiser = torch.optim.Adam(
-            network.parameters(), lr=config.ppo.learning_rate, eps=learner.ADAM_EPSILON,
-            fused=True,
-        )  # fmt: skip
-        super().__init__(network, optimiser, Progress(), checkpoint_every=config.checkpoint_every)
+        super().__init__(
+            network, _adam(network, config), Progress(), checkpoint_every=config.checkpoint_every
+        )
         self.collector = make_collector(game_of(config), config.part(CollectConfig), report)
 
     def step(self) -> dict[str, Any]:
@@ -74,16 +81,18 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
     def settings(self) -> schedules.Settings:
         """What the next update uses."""
         progress = self.progress
+        begun = progress.start * self.config.start_episodes
         return schedules.settings(
-            self.config, progress.episodes, progress.compliance, self.remaining
+            self.config, progress.episodes - begun, progress.compliance, self.remaining
         )
 
     @property
     def remaining(self) -> int:
-        """Episodes that may still be played."""
+        """Episodes that may still be played, in this start."""
         progress = self.progress
         if progress.limit is None:
-            return self.config.episodes - progress.episodes
+            end = (progress.start + 1) * self.config.start_episodes
+            return min(end, self.config.episodes) - progress.episodes
         return progress.limit - progress.episodes - progress.gate_episodes
 
     @property
@@ -119,6 +128,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         terms = LossTerms(
             now.learning_rate,
             now.epochs,
+            now.entropy,
             config.schedules.compliance_loss,
             mask_factor=now.mask_factor,
         )
@@ -133,7 +143,8 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         progress.history.append(progress.compliance or 0.0)
         measured = self._check_gate(rollout.counts)
         self._decide(measured)
-        return self._record(rollout, bonus, stats, now, measured)
+        record = self._record(rollout, bonus, stats, now, measured)
+        return record | {"validation": self._end_start()}
 
     def _update_seed(self) -> int:
         return child_seed(self.config.seed, "update", self.progress.updates)
@@ -176,6 +187,41 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         elif self.config.schedules.plateau_stop and schedules.is_plateau(progress.history):
             progress.stopped = "plateau"
 
+    def _end_start(self) -> dict[str, Any] | None:
+        """At the end of one of several starts: keep the better network, and begin the next one."""
+        config, progress = self.config, self.progress
+        if config.starts == 1 or self.remaining > 0:
+            return None
+        count = config.validation_episodes
+        seed = child_seed(config.seed, "validation")
+        found = collect(self.collector, self.network, self._orders(count), seed=seed).mean_return
+        progress.validation_episodes += count
+        ended = {"start": progress.start, "return": found, "episodes": progress.validation_episodes}
+        if progress.best_return is None or found > progress.best_return:
+            progress.best_return = found
+            self._best = network_arrays(self.network)
+        if progress.episodes < config.episodes:
+            progress.start += 1
+            progress.stopped = None
+            self.network = make_network(config, progress.start)
+            self.optimiser = _adam(self.network, config)
+        else:
+            progress.stopped = BEST_KEPT
+            restore_network(self.network, self._best)
+        return ended
+
+    def to_arrays(self) -> Arrays:
+        """Weights and optimiser, and the weights of the best start so far."""
+        return super().to_arrays() | {f"{_BEST}{name}": value for name, value in self._best.items()}
+
+    def restore(self, arrays: Arrays, data: dict[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        own = {name: value for name, value in arrays.items() if not name.startswith(_BEST)}
+        super().restore(own, data)
+        self._best = {
+            name.removeprefix(_BEST): value for name, value in arrays.items() if name not in own
+        }
+
     def _record(
         self,
         rollout: Rollout,
@@ -207,6 +253,11 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
     def close(self) -> None:
         """End the workers, if there are any."""
         self.collector.close()
+
+
+def _adam(network: ActorCritic, config: TrainConfig) -> torch.optim.Optimizer:
+    rate = config.ppo.learning_rate
+    return torch.optim.Adam(network.parameters(), lr=rate, eps=learner.ADAM_EPSILON, fused=True)
 
 
 def _check_order_terms(config: TrainConfig) -> None:

@@ -54,6 +54,7 @@ class LossTerms:
 
     learning_rate: float
     epochs: int
+    entropy: float  # coefficient of the bonus
     compliance: float  # coefficient of the hinge on the violation mass
     compliance_target: float = 0.95
     mask_factor: float | None = None
@@ -181,7 +182,7 @@ def total_loss(
     )  # fmt: skip
     value = value_loss(network.value(part.inputs), part.targets, part.weights)
     spread = entropy(log_probs_all, part.weights)
-    loss = policy + config.value * value - config.entropy * spread
+    loss = policy + config.value * value - terms.entropy * spread
     compliance = torch.zeros(())
     if terms.compliance:
         compliance = compliance_loss(

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from standing_orders.detect.metrics import collapse_of
 from standing_orders.report import document as doc
 from standing_orders.report.document import Block
 from standing_orders.report.reading import Record, Run, curve
 
-_COLLAPSED = 0.02  # nats: a team that hardly ever does anything else
-_TEAM = {"f1": "F1", "recall": "recall", "false_alarm_rate": "false alarms"}
+_TEAM = {"f1": "F1", "recall": "recall", "accuracy": "accuracy", "false_alarm_rate": "false alarms"}
 _RULES_SHOWN = 8
 _FACTS = {
     "mean_cost": "Mean cost",
@@ -60,14 +60,14 @@ def _sentence(run: Run, evaluation: Record | None) -> str:
 
 
 def _collapse(run: Run) -> Block | None:
-    """A warning where the team hardly ever tries anything else."""
-    entropy = run.records[-1].get("loss", {}).get("entropy") if run.records else None
-    if entropy is None or entropy >= _COLLAPSED:
+    """A warning where the team hardly ever does anything else."""
+    last = run.records[-1] if run.records else {}
+    said = collapse_of(last["actions"], last["team"]["recall"]) if "actions" in last else None
+    if said is None:
         return None
     return doc.warning(
-        f"{run.name}: the policy has collapsed: its entropy is {entropy:.4f} nats, so that it "
-        "hardly ever tries anything else. A team that always does the same earns its reward from "
-        "the mix of events, not from telling them apart."
+        f"{run.name}: {said}. A team that always does the same earns its reward from the mix of "
+        "events, not from telling them apart."
     )
 
 
@@ -183,8 +183,10 @@ def test_section(evaluation: Record | None) -> Block:
     return doc.section(
         "Test part",
         doc.grid(
-            _confusion(figures), _precision_recall(figures), _delay(figures), _attacks(figures),
+            _confusion(figures), _precision_recall(figures), _delay(figures), _actions(figures),
+            _attacks(figures),
         ),
+        _tampering(evaluation.get("tampering") or [], evaluation["main_figure"]),
         _liars(evaluation.get("liars") or [], evaluation["main_figure"], evaluation["faults"]),
         short="Test",
     )  # fmt: skip
@@ -225,6 +227,32 @@ def _precision_recall(figures: Record) -> Block | None:
         return None
     line = {"name": "team", "x": points["recall"], "y": points["precision"]}
     return doc.lines("Precision and recall", [line], x="recall", y="precision", value_range=(0, 1))
+
+
+def _actions(figures: Record) -> Block | None:
+    """How often each action is taken."""
+    shares = figures.get("actions")
+    if not isinstance(shares, dict):
+        return None
+    said = collapse_of(shares, figures.get("recall", figures.get("detection_rate")))
+    rows = [{"name": name, "mean": share} for name, share in shares.items()]
+    chart = doc.intervals("Actions taken", rows, x="share of events", form="percent",
+                          note=f"Warning: {said}." if said else "")  # fmt: skip
+    return chart | {"include": [0.0, 1.0]}
+
+
+def _tampering(attacks: Sequence[Record], main: str) -> Block | None:
+    """The main figure with each sensor compromised in turn."""
+    if not attacks:
+        return None
+    return doc.heat(
+        f"{main.replace('_', ' ')} with one sensor compromised",
+        [f"{one['kind']}, {one['when']}, {one['attacker']}" for one in attacks],
+        list(attacks[0]["by_sensor"]),
+        [list(one["by_sensor"].values()) for one in attacks],
+        form="two",
+        note=f"With honest sensors: {attacks[0]['honest']:.3f}.",
+    )
 
 
 def _delay(figures: Record) -> Block | None:

@@ -7,7 +7,6 @@ connection, so that text from a run cannot become code even if it tried.
 import base64
 import hashlib
 import json
-import re
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -15,13 +14,13 @@ from typing import Any
 
 from standing_orders.errors import DataError
 from standing_orders.runs.files import write_atomically
+from standing_orders.tables import printable
 from standing_orders.version import VERSION
 
 SCRIPTS = (
     "base.js", "plot.js", "marks.js", "surrogate.js", "network.js", "replay.js", "main.js",
 )  # fmt: skip
 MAX_BYTES = 8_000_000
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _TEMPLATE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -72,10 +71,10 @@ def clean(value: Any) -> Any:
 
     Example:
         >>> clean({"name": "a\\x1b[31mb"})
-        {'name': 'a\\ufffd[31mb'}
+        {'name': 'a\\\\x1b[31mb'}
     """
     if isinstance(value, str):
-        return _CONTROLS.sub("\ufffd", value)
+        return printable(value)
     if isinstance(value, dict):
         return {str(clean(key)): clean(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -128,5 +127,5 @@ def write_page(path: Path, document: dict[str, Any]) -> int:
             f"{path}: the report would have {len(content)} bytes, {MAX_BYTES} at most: name fewer "
             "runs or episodes"
         )
-    write_atomically(path, content)
+    write_atomically(path.parent.resolve() / path.name, content)
     return len(content)

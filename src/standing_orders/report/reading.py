@@ -11,9 +11,8 @@ import numpy as np
 
 from standing_orders.config import Config, SearchConfig, TrainConfig, read_toml
 from standing_orders.errors import CheckpointError, ConfigError, StandingOrdersError
-from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.plain import decode, lookup
-from standing_orders.runs.shipped import locate
+from standing_orders.runs.folder import RunFolder, kind_of_run
+from standing_orders.runs.plain import lookup
 
 Record = dict[str, Any]
 # Kinds of run, and the command that makes each.
@@ -71,16 +70,10 @@ def kind_of(path: Path) -> str:
     Raises:
         CheckpointError: it is no run, or of no known kind.
     """
-    mark = locate(path) / "run.json"
-    try:
-        kind = decode(mark.read_bytes()).get("kind")
-    except FileNotFoundError as err:
-        raise CheckpointError(f"{path}: not a run: there is no run.json in it") from err
-    except (OSError, ValueError, AttributeError) as err:
-        raise CheckpointError(f"{mark}: cannot be read: {err}") from err
+    kind = kind_of_run(path)
     if kind not in KINDS:
         raise CheckpointError(f"{path}: a run of kind {kind!r}: must be one of {', '.join(KINDS)}")
-    return str(kind)
+    return kind
 
 
 def clock_seconds(path: Path) -> float | None:

@@ -21,6 +21,7 @@ from standing_orders.report.replays import (
 )
 from standing_orders.rules.orders import Order
 from standing_orders.runs.folder import is_run
+from standing_orders.runs.loop import best_of_search
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def source_of(name: str) -> Source:
         make(None)  # an unknown name is refused before anything is played
         return Source(make, None, takes_order=False, game=SimConfig())
     if kind_of(path) == "search":
-        path = path / "best"
+        path = best_of_search(path)
     run = read_run(path)
     order = order_of(run)
     return Source(policy_maker(path), order, takes_order=order is not None, game=game_of(run))

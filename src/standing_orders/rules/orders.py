@@ -95,11 +95,13 @@ class Order:
         types = tuple(_unit_type(word, text) for word in words)
         if len(types) == 1:  # a shell takes an unquoted > for itself
             raise ConfigError(
-                f"order {text!r}: one type is no order: quote it, or use commas, as in "
+                f"order {text!r:.200}: one type is no order: quote it, or use commas, as in "
                 f"{Order(_EXAMPLE).typed}"
             )
         if sorted(types) != list(range(NUM_UNIT_TYPES)):
-            raise ConfigError(f"order {text!r}: must name each of {', '.join(UNIT_TYPES)} once")
+            raise ConfigError(
+                f"order {text!r:.200}: must name each of {', '.join(UNIT_TYPES)} once"
+            )
         return cls(ORDERS.index(types))
 
     @property
@@ -135,10 +137,10 @@ def _unit_type(word: str, text: str) -> int:
     found = [index for index, name in enumerate(UNIT_TYPES) if word and _is_short_for(word, name)]
     if len(found) > 1:
         names = ", ".join(UNIT_TYPES[index] for index in found)
-        raise ConfigError(f"order {text!r}: {word!r} may be any of {names}")
+        raise ConfigError(f"order {text!r:.200}: {word!r:.60} may be any of {names}")
     if not found:
         raise ConfigError(
-            f"order {text!r}: {word!r} is neither a unit type ({', '.join(UNIT_TYPES)}) "
+            f"order {text!r:.200}: {word!r:.60} is neither a unit type ({', '.join(UNIT_TYPES)}) "
             f"nor a named order ({', '.join(NAMED_ORDERS)})"
         )
     return found[0]

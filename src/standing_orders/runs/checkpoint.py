@@ -130,9 +130,17 @@ def load_checkpoint(path: Path) -> Checkpoint:
             raise ValueError(f"the manifest's index, {index}, is not that of the rest")
         tensors = unpack(files[_TENSORS], state["layouts"])
         witness = Witness(**state["witness"]) if "witness" in state else None
+        if witness is not None and not _is_count(witness.num_records):
+            raise ValueError(f"witness of {witness.num_records!r:.60} records")
+        if not isinstance(state["data"], dict):
+            raise ValueError("its data are no object")
         return Checkpoint(path, index, tensors, state["data"], state["layouts"], witness)
-    except (ValueError, LookupError, TypeError, DataError) as err:
-        raise CheckpointError(f"{path}: {err}") from err
+    except (ValueError, LookupError, TypeError, AttributeError, DataError) as err:
+        raise CheckpointError(f"{path}: damaged: {err}") from err
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def load_latest(
@@ -149,7 +157,7 @@ def load_latest(
         that was refused, with the reason, and which one is used instead.
     """
     messages: list[str] = []
-    for path in reversed(_checkpoints(folder)):
+    for path in reversed(list_checkpoints(folder)):
         try:
             checkpoint = load_checkpoint(path)
             if check is not None:
@@ -173,16 +181,20 @@ def prune_checkpoints(folder: Path, index: int, *, keep: int = 3) -> None:
     Raises:
         CheckpointError: one cannot be removed.
     """
-    paths = _checkpoints(folder)
+    paths = list_checkpoints(folder)
     kept = [path for path in paths if int(path.name) <= index][-keep:]
     with writing(folder / CHECKPOINTS):
         for path in paths:
             if path not in kept:
-                _discard(path)
+                remove_checkpoint(path)
 
 
-def _checkpoints(folder: Path) -> list[Path]:
-    """Folders that look like checkpoints, from the oldest to the newest."""
+def list_checkpoints(folder: Path) -> list[Path]:
+    """Folders of a run that look like checkpoints, from the oldest to the newest.
+
+    Raises:
+        CheckpointError: the place where they should be is a link.
+    """
     place = folder / CHECKPOINTS
     if place.is_symlink():
         raise CheckpointError(f"{place}: is a link: must be a folder of the run itself")
@@ -200,7 +212,7 @@ def _place(path: Path, files: Mapping[str, bytes]) -> None:
             write_synced(temporary / name, content)
         sync_folder(temporary)
         if path.exists() or path.is_symlink():
-            _discard(path)
+            remove_checkpoint(path)
         temporary.rename(path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -208,7 +220,7 @@ def _place(path: Path, files: Mapping[str, bytes]) -> None:
     sync_folder(path.parent)
 
 
-def _discard(path: Path) -> None:
+def remove_checkpoint(path: Path) -> None:
     """Remove a checkpoint: its name first, so that no half of it is ever taken for one."""
     doomed = path.with_name(f"{TEMPORARY_PREFIX}old-{path.name}")
     path.rename(doomed)

@@ -12,6 +12,7 @@ from standing_orders.errors import CheckpointError
 
 TEMPORARY_PREFIX = ".tmp-"  # of what a killed write leaves behind
 MAX_BYTES = 4 * 2**30  # a larger file of a run is none of ours
+MAX_TEXT_BYTES = 2**26  # of settings and counters as text
 
 
 @contextmanager
@@ -62,40 +63,60 @@ def write_synced(path: Path, data: bytes) -> None:
         os.close(descriptor)
 
 
-def open_regular(path: Path, flags: int) -> int:
+def open_regular(path: Path, flags: int, *, may_be_link: bool = False) -> int:
     """Open a file and give its descriptor; neither a link, a pipe nor a device is opened.
 
     Args:
         path: the file.
         flags: as for `os.open`.
+        may_be_link: a link to a file will do: for what a user names, never for files of a run.
 
     Raises:
         OSError: it cannot be opened, or is something else than a file; the reason is in words.
     """
     # Without O_NONBLOCK the opening of a pipe would wait for somebody at its other end.
+    flags |= os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, flags, 0o644) if may_be_link else _open_inside(path, flags)
     except OSError as err:
-        if err.errno == errno.ELOOP:
+        if err.errno == errno.ELOOP and not may_be_link:
             raise OSError(errno.ELOOP, "is a link: must be a file", str(path)) from err
         raise
+    except ValueError as err:
+        raise OSError(errno.EINVAL, "a name with a null byte", str(path)) from err
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "is not a regular file", str(path))
     return descriptor
 
 
-def read_regular(path: Path) -> bytes:
-    """All of a file that is none of a link, a pipe, a device or beyond `MAX_BYTES`.
+def _open_inside(path: Path, flags: int) -> int:
+    """Open a file by its name in its folder's own descriptor: neither of them may be a link."""
+    place = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        return os.open(path.name, flags | os.O_NOFOLLOW, 0o644, dir_fd=place)
+    finally:
+        os.close(place)
+
+
+def read_regular(path: Path, *, max_bytes: int = MAX_BYTES, may_be_link: bool = False) -> bytes:
+    """All of a file; of a link, a pipe, a device or one that is too large nothing is read.
+
+    Args:
+        path: the file.
+        max_bytes: that it may have.
+        may_be_link: see `open_regular`.
 
     Raises:
         OSError: it cannot be read; the reason is in words.
     """
-    with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > MAX_BYTES:
-            raise OSError(errno.EFBIG, f"has {size} bytes, more than any file of a run", str(path))
-        return file.read()
+    descriptor = open_regular(path, os.O_RDONLY, may_be_link=may_be_link)
+    with os.fdopen(descriptor, "rb") as file:
+        size = os.fstat(descriptor).st_size
+        if size > max_bytes:
+            why = f"has {size} bytes, more than the {max_bytes} that such a file may have"
+            raise OSError(errno.EFBIG, why, str(path))
+        return file.read(max_bytes)  # it may have grown since
 
 
 def write_all(descriptor: int, data: bytes) -> None:

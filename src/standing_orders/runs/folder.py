@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from standing_orders.errors import CheckpointError, ConfigError
 from standing_orders.runs.files import (
+    MAX_TEXT_BYTES,
     TEMPORARY_PREFIX,
     read_regular,
     write_atomically,
@@ -27,7 +28,7 @@ _log = logging.getLogger(__name__)
 Model = TypeVar("Model", bound="Config")
 FORMAT = 2  # of run folders; those of format 1 have no seals and are read as they are
 _UNSEALED = 1
-_MARK, _CONFIG, _VERSIONS = "run.json", "config.json", "versions.json"
+MARK, _CONFIG, _VERSIONS = "run.json", "config.json", "versions.json"
 JOURNAL_NAME = "journal.jsonl"
 _EXTENSION = "extension.json"
 
@@ -75,7 +76,7 @@ class RunFolder:
         content = {name: encode(value, name, indent=2) + b"\n" for name, value in files.items()}
         sums = {name: _digest(data) for name, data in content.items()}
         mark = {"format": FORMAT, "kind": kind, "sha256": sums}
-        content[_MARK] = encode(mark, _MARK, indent=2) + b"\n"  # last: it makes the folder a run
+        content[MARK] = encode(mark, MARK, indent=2) + b"\n"  # last: it makes the folder a run
         with RunLock(path):
             check_unused(path)  # again: another process may have been faster
             for name, data in content.items():
@@ -93,16 +94,16 @@ class RunFolder:
         Raises:
             CheckpointError: the folder is no run, or one of another kind or format version.
         """
-        path = locate(path).resolve()
-        if not is_run(path):
-            raise CheckpointError(f"{path}: not a run: there is no {_MARK} in it")
-        mark = _read_mark(path / _MARK)
-        found = str(mark["kind"])
+        try:
+            path = locate(path).resolve()
+        except (OSError, RuntimeError, ValueError) as err:  # a loop of links, a null byte
+            raise CheckpointError(f"{path}: not a path: {err}") from err
+        found = kind_of_run(path)
+        mark = _read_mark(path / MARK)
         if kind not in (None, found):
             raise CheckpointError(f"{path}: a run of kind {found!r}: must be {kind!r}")
-        sums = mark.get("sha256", {})
-        config = _read_object(path / _CONFIG, sums.get(_CONFIG))
-        seal = _digest(f"{found}:{sums[_CONFIG]}".encode()) if sums else None
+        config = _read_object(path / _CONFIG, mark.get("sha256", {}).get(_CONFIG))
+        seal = _seal_of(mark)
         return cls(path, found, config | _read_extension(path / _EXTENSION, seal), seal)
 
     def parse_config(self, model: type[Model], *, without: str) -> Model:
@@ -154,7 +155,7 @@ class RunFolder:
 
     def versions(self) -> dict[str, Any]:
         """Read with which software the run was begun; compare with `software_versions()`."""
-        sums = _read_mark(self.path / _MARK).get("sha256", {})
+        sums = _read_mark(self.path / MARK).get("sha256", {})
         return _read_object(self.path / _VERSIONS, sums.get(_VERSIONS))
 
     def journal(self, report: Callable[[str], None] = _log.warning) -> Journal:
@@ -186,8 +187,45 @@ class RunFolder:
 
 def is_run(path: Path) -> bool:
     """Whether a folder holds a run."""
-    mark = locate(path) / _MARK
+    mark = locate(path) / MARK
     return mark.is_file() and not mark.is_symlink()
+
+
+def kind_of_run(path: Path) -> str:
+    """What made a run.
+
+    Raises:
+        CheckpointError: it is no run, or its mark is damaged.
+    """
+    if not is_run(path):
+        raise CheckpointError(f"{path}: not a run: there is no {MARK} in it")
+    return str(_read_mark(locate(path) / MARK)["kind"])
+
+
+def check_files(path: Path) -> dict[str, str | None]:
+    """What is wrong with each file that a run begins with, None if nothing is.
+
+    Args:
+        path: of a run.
+    """
+    faults: dict[str, str | None] = {}
+
+    def look(name: str, read: Callable[[Path], Any]) -> Any:
+        faults[name] = None
+        try:
+            return read(path / name)
+        except CheckpointError as err:
+            faults[name] = str(err)
+        return {}
+
+    mark = look(MARK, _read_mark)
+    sums = mark.get("sha256", {})
+    seal = _seal_of(mark)
+    for name in (_CONFIG, _VERSIONS):
+        look(name, lambda file: _read_object(file, sums.get(file.name)))
+    if (path / _EXTENSION).exists():
+        look(_EXTENSION, lambda file: _read_extension(file, seal))
+    return faults
 
 
 def check_unused(path: Path) -> None:
@@ -199,7 +237,7 @@ def check_unused(path: Path) -> None:
     with writing(path):
         names = {entry.name for entry in path.iterdir()} if path.exists() else set()
     names = {name for name in names if not name.startswith(TEMPORARY_PREFIX)}
-    if _MARK in names:
+    if MARK in names:
         raise CheckpointError(f"{path}: holds a run: go on with --resume or choose another folder")
     # A lock without a mark: our own creation was cut short and may be repeated.
     is_unfinished = LOCK_NAME in names and names <= {LOCK_NAME, _CONFIG, _VERSIONS}
@@ -226,9 +264,9 @@ def _read_mark(path: Path) -> dict[str, Any]:
 def _read_object(path: Path, wanted: str | None = None) -> dict[str, Any]:
     """A JSON object, with the SHA-256 sum wanted, if any."""
     try:
-        content = read_regular(path)
+        content = read_regular(path, max_bytes=MAX_TEXT_BYTES)
         if wanted is not None and _digest(content) != wanted:
-            raise CheckpointError(f"{path}: damaged: its SHA-256 sum is not that of {_MARK}")
+            raise CheckpointError(f"{path}: damaged: its SHA-256 sum is not that of {MARK}")
         value = decode(content)
     except OSError as err:
         raise CheckpointError(f"{path}: cannot be read: {err.strerror}") from err
@@ -237,6 +275,12 @@ def _read_object(path: Path, wanted: str | None = None) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise CheckpointError(f"{path}: must hold a JSON object")
     return value
+
+
+def _seal_of(mark: Mapping[str, Any]) -> str | None:
+    """Digest of kind and config; None for a run of format 1."""
+    sums = mark.get("sha256")
+    return _digest(f"{mark['kind']}:{sums[_CONFIG]}".encode()) if sums else None
 
 
 def _extension_seal(values: Mapping[str, Any], seal: str | None) -> str:

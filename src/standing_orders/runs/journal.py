@@ -7,7 +7,7 @@ first one builds on the digest of the run's config. So a changed, lost or foreig
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from standing_orders.errors import CheckpointError, DataError
 from standing_orders.runs.files import (
+    MAX_TEXT_BYTES,
     open_regular,
     read_regular,
     sync_folder,
@@ -26,6 +27,7 @@ from standing_orders.runs.files import (
 from standing_orders.runs.plain import decode, encode
 
 _log = logging.getLogger(__name__)
+HEAD_NAME = "journal.head"
 SEAL = "seal"  # key of the last entry of a line; no record may use it
 _SEAL_DIGITS = 32
 _TAIL = len(f',"{SEAL}":"') + _SEAL_DIGITS + len('"}\n')
@@ -134,9 +136,25 @@ class Journal:
             raise CheckpointError(
                 f"{self.path}: has {len(lines)} records, cannot be cut after {num_records}"
             )
-        kept = b"".join(line.text for line in lines[:num_records])
-        if lines and kept != read_regular(self.path):
-            write_atomically(self.path, kept)
+        self.keep_only(lines[:num_records])
+
+    def keep_only(self, lines: Sequence[Line]) -> None:
+        """Make these lines all that the file holds; nothing if there is no file.
+
+        Raises:
+            CheckpointError: it cannot be written.
+        """
+        self.close()
+        kept = b"".join(line.text for line in lines)
+        with writing(self.path):
+            if os.path.lexists(self.path) and kept != self._content():
+                write_atomically(self.path, kept)
+
+    def _content(self) -> bytes | None:
+        try:
+            return read_regular(self.path)
+        except OSError:  # a link or a pipe in its place: it is replaced
+            return None
 
     def note_head(self) -> None:
         """Write down how far the journal goes, for a run whose only state it is.
@@ -159,7 +177,7 @@ class Journal:
         if self._origin is None:
             return
         try:
-            noted = decode(read_regular(self._head_path))
+            noted = decode(read_regular(self._head_path, max_bytes=MAX_TEXT_BYTES))
             num_records, seal = noted["records"], noted[SEAL]
         except FileNotFoundError:
             num_records, seal = 0, self._origin  # killed before the first was written down
@@ -177,7 +195,7 @@ class Journal:
 
     @property
     def _head_path(self) -> Path:
-        return self.path.with_suffix(".head")
+        return self.path.with_name(HEAD_NAME)
 
     def close(self) -> None:
         """Close the file; a later append opens it again."""

@@ -1,6 +1,7 @@
 """Run folders as a list: what each is, how far it is, and whether it can go on."""
 
 import fcntl
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -9,14 +10,14 @@ from typing import Any
 
 from standing_orders.errors import StandingOrdersError
 from standing_orders.runs.checkpoint import load_latest
-from standing_orders.runs.folder import RunFolder, is_run
+from standing_orders.runs.files import open_regular
+from standing_orders.runs.folder import RunFolder, is_run, kind_of_run
 from standing_orders.runs.lock import LOCK_NAME
-from standing_orders.runs.plain import decode
 from standing_orders.runs.shipped import locate
 
 FINISHED, RUNNING, RESUMABLE, DAMAGED = "finished", "running", "resumable", "damaged"
 STATES = (FINISHED, RUNNING, RESUMABLE, DAMAGED)
-_WITHOUT_CHECKPOINT = {"search", "compare", "published"}  # whose journal alone says how to go on
+WITHOUT_CHECKPOINT = {"search", "compare", "published"}  # whose journal alone says how to go on
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def look_at(path: Path) -> RunInfo:
     state, place = DAMAGED, path
     try:
         place = locate(path)
-        kind = str(decode((place / "run.json").read_bytes())["kind"])
+        kind = kind_of_run(path)
         folder = RunFolder.open(path, kind=kind)
         config, version = folder.config, folder.versions().get("standing_orders")
         remarks: list[str] = []
@@ -94,7 +95,7 @@ def look_at(path: Path) -> RunInfo:
 def _state(path: Path, kind: str, records: list[dict[str, Any]]) -> tuple[str, str]:
     """How a run stands, and what is wrong with it."""
     messages: list[str] = []
-    if kind not in _WITHOUT_CHECKPOINT:
+    if kind not in WITHOUT_CHECKPOINT:
         checkpoint, messages = load_latest(path)
         if checkpoint is None and (messages or records):
             return DAMAGED, "; ".join(messages) or "no checkpoint"
@@ -109,7 +110,7 @@ def _state(path: Path, kind: str, records: list[dict[str, Any]]) -> tuple[str, s
 def is_in_use(path: Path) -> bool:
     """Whether a process holds the folder's lock; nothing is written to find out."""
     try:
-        with (path / LOCK_NAME).open("rb") as file:
+        with os.fdopen(open_regular(path / LOCK_NAME, os.O_RDONLY), "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -1,14 +1,14 @@
 """Training in a run folder: what learns in updates is kept, mirrored, killed and resumed alike."""
 
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
-from standing_orders.errors import CheckpointError, ConfigError
+from standing_orders.errors import CheckpointError, ConfigError, DataError
 from standing_orders.runs.checkpoint import (
     Checkpoint,
     Witness,
@@ -16,11 +16,15 @@ from standing_orders.runs.checkpoint import (
     prune_checkpoints,
     save_checkpoint,
 )
+from standing_orders.runs.files import read_regular
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.journal import Journal
+from standing_orders.runs.journal import Journal, Line
+from standing_orders.runs.manifest import MANIFEST
 from standing_orders.runs.sinks import CsvSink, TensorBoardSink
+from standing_orders.runs.stopping import end_if_asked, is_asked, updating
 
 CSV_NAME = "training_log.csv"
+REPAIR_HINT = "`runs verify --repair` cuts the run back to its last good state"
 Record = dict[str, Any]
 Report = Callable[[str], None]
 OnUpdate = Callable[[Record], None]
@@ -195,7 +199,7 @@ def latest_of(path: Path, kind: str) -> tuple[RunFolder, Checkpoint]:
         DataError: the journal is damaged.
     """
     folder = RunFolder.open(path, kind=kind)
-    checkpoint, messages = load_latest(folder.path, _belongs_to(folder))
+    checkpoint, messages = load_latest(folder.path, belongs_to(folder, _good_lines(folder)))
     if checkpoint is None or messages:
         faults = messages or [f"{path}: no checkpoint"]
         hint = "--resume goes back to the newest checkpoint that is in order"
@@ -203,9 +207,59 @@ def latest_of(path: Path, kind: str) -> tuple[RunFolder, Checkpoint]:
     return folder, checkpoint
 
 
-def _belongs_to(folder: RunFolder) -> Callable[[Checkpoint], None]:
-    """What looks whether a checkpoint is one of this run and its journal."""
-    lines = folder.journal(lambda _: None).lines()
+def best_of_search(path: Path) -> Path:
+    """Folder of a search's best policy, after looking whether it is the one that its journal names.
+
+    Raises:
+        CheckpointError: the search has not ended, or another policy lies in that place.
+        DataError: the journal is damaged.
+    """
+    folder = RunFolder.open(path, kind="search")
+    journal = folder.journal(lambda _: None)
+    journal.check_head()
+    last = (journal.read() or [{}])[-1]
+    if last.get("event") != "final":
+        raise CheckpointError(f"{path}: the search has not ended: go on with --resume")
+    found, checkpoint = latest_of(folder.resolve("best"), "train")
+    own = folder.resolve(Path("policies") / str(last.get("policy")))
+    is_same = found.config.get("order") == last.get("order")
+    if own.exists():  # all of them may have been removed to save room
+        original, trained = latest_of(own, "train")
+        manifests = [read_regular(one.path / MANIFEST) for one in (checkpoint, trained)]
+        is_same = is_same and found.seal == original.seal and manifests[0] == manifests[1]
+    if not is_same:
+        raise CheckpointError(f"{found.path}: not the policy that this search found best")
+    return found.path
+
+
+@contextmanager
+def of_checkpoint(checkpoint: Checkpoint) -> Iterator[None]:
+    """While a checkpoint is put to use: whatever does not fit is one error that names it.
+
+    Raises:
+        CheckpointError: something is missing in it, of another type, or not of this run.
+    """
+    try:
+        yield
+    except (CheckpointError, LookupError, TypeError, ValueError, AttributeError) as err:
+        what = "" if isinstance(err, CheckpointError) else "not a checkpoint of such a run: "
+        raise CheckpointError(f"{checkpoint.path}: {what}{err}") from err
+
+
+def _good_lines(folder: RunFolder) -> list[Line]:
+    """All lines of a journal.
+
+    Raises:
+        CheckpointError: one is broken, or it cannot be read.
+    """
+    try:
+        return folder.journal(lambda _: None).lines()
+    except DataError as err:
+        raise CheckpointError(f"{err}; {REPAIR_HINT}") from err
+
+
+def belongs_to(folder: RunFolder, lines: Sequence[Line]) -> Callable[[Checkpoint], None]:
+    """What looks whether a checkpoint is one of this run and of its journal's lines."""
 
     def check(checkpoint: Checkpoint) -> None:
         witness = checkpoint.witness
@@ -242,11 +296,12 @@ def recover(
     Raises:
         CheckpointError: there is nothing to go on from.
     """
-    checkpoint, messages = load_latest(folder.path, _belongs_to(folder))
+    checkpoint, messages = load_latest(folder.path, belongs_to(folder, _good_lines(folder)))
     for message in messages:
         report(message)
     if checkpoint is not None:
-        trainer.restore(checkpoint.tensors, checkpoint.data)
+        with of_checkpoint(checkpoint):
+            trainer.restore(checkpoint.tensors, checkpoint.data)
         prune_checkpoints(folder.path, checkpoint.index)
     with folder.journal(report) as journal:
         if checkpoint is None and (messages or not may_begin or journal.read()):
@@ -289,13 +344,20 @@ def train_to_end(
             csv.append(record)
             board.append(record)
             on_update(record)
-            if trainer.updates % trainer.checkpoint_every == 0 or trainer.is_done:
+            is_due = trainer.updates % trainer.checkpoint_every == 0
+            if is_due or trainer.is_done or is_asked():
                 save(trainer, folder, journal)
 
         run_updates(trainer, keep)
 
 
 def run_updates(trainer: Trainable, keep: OnUpdate) -> None:
-    """Update until the run has ended; each record is kept before the next update begins."""
-    while not trainer.is_done:
-        keep(trainer.step())
+    """Update until the run has ended; each record is kept before the next update begins.
+
+    Raises:
+        Stopped: a signal asked for an end; the update that was running then is kept.
+    """
+    with updating():
+        while not trainer.is_done:
+            keep(trainer.step())
+            end_if_asked()

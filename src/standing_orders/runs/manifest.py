@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from standing_orders.errors import CheckpointError
-from standing_orders.runs.files import read_regular
+from standing_orders.runs.files import MAX_BYTES, MAX_TEXT_BYTES, read_regular
 from standing_orders.runs.plain import decode, encode
 
 FORMAT = 1  # of checkpoints; any change of their layout raises it
@@ -51,7 +51,7 @@ def read_verified(folder: Path, names: Set[str]) -> tuple[int, dict[str, bytes]]
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    content = _read(path)
+    content = _read(path, MAX_TEXT_BYTES)
     try:
         manifest = decode(content)
         if manifest["format"] != FORMAT:
@@ -72,9 +72,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _read_listed(path: Path, wanted: Any) -> bytes:
-    content = _read(path)
     if not isinstance(wanted, dict) or set(wanted) != {"size", "sha256"}:
         raise CheckpointError(f"{path.parent / MANIFEST}: damaged: no size and sum of {path.name}")
+    content = _read(path, MAX_BYTES)
     if len(content) != wanted["size"]:
         raise CheckpointError(f"{path}: {len(content)} bytes: must be {wanted['size']}")
     if hashlib.sha256(content).hexdigest() != wanted["sha256"]:
@@ -82,9 +82,9 @@ def _read_listed(path: Path, wanted: Any) -> bytes:
     return content
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, max_bytes: int) -> bytes:
     try:
-        return read_regular(path)
+        return read_regular(path, max_bytes=max_bytes)
     except FileNotFoundError as err:
         raise CheckpointError(f"{path}: missing") from err
     except OSError as err:

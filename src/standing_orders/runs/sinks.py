@@ -7,6 +7,7 @@ from the journal.
 import csv
 import io
 import logging
+import os
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -14,8 +15,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from standing_orders.errors import CheckpointError
-from standing_orders.runs.files import write_all, write_atomically, writing
+from standing_orders.runs.files import open_regular, write_all, write_atomically, writing
 from standing_orders.runs.plain import encode, lookup
+from standing_orders.tables import csv_cell, printable
 
 _log = logging.getLogger(__name__)
 
@@ -74,7 +76,8 @@ class CsvSink(_Sink):
         self._columns = dict(columns)
         header = _line(self._columns)
         with writing(path):
-            self._file = path.open("ab+", buffering=0)
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+            self._file = os.fdopen(open_regular(path, flags), "ab+", buffering=0)
             self._file.seek(0)
             seen = self._file.readline()
             if not seen:
@@ -121,13 +124,18 @@ class TensorBoardSink(_Sink):
         step_key: str = "step",
         report: Callable[[str], None] = _log.warning,
     ) -> None:
-        self._names = dict(names)
+        self._names = {printable(tag, is_line=True): key for tag, key in names.items()}
         self._step_key = step_key
         self._writer: Any = None
         try:
             module = import_module("torch.utils.tensorboard")  # takes a second: only when used
         except ImportError:
             report(f"{folder}: TensorBoard is not installed, nothing is written there")
+            return
+        try:
+            str(folder).encode()
+        except UnicodeEncodeError:
+            report(f"{folder}: TensorBoard cannot write there: the path is not UTF-8")
             return
         with writing(folder):
             self._writer = module.SummaryWriter(str(folder), flush_secs=10)
@@ -180,5 +188,5 @@ def _row(record: Mapping[str, Any], columns: Mapping[str, str]) -> list[Any]:
 
 def _line(cells: Iterable[Any]) -> bytes:
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerow(cells)
+    csv.writer(text, lineterminator="\n").writerow(map(csv_cell, cells))
     return text.getvalue().encode()

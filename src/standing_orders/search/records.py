@@ -124,6 +124,11 @@ class Choice(Visit):
     limit: int  # of all episodes of the policy; see `Trainer.go_on`
     evaluation_episodes: int
 
+    @property
+    def start_name(self) -> str | None:
+        """Name of the run that the policy begins with, in a first visit."""
+        return self.start if self.start == "base" else self.start_policy
+
     def to_json(self) -> Json:
         """Plain data for the journal."""
         return self._visit_json() | {

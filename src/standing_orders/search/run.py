@@ -14,9 +14,10 @@ import numpy as np
 from standing_orders.config import SearchConfig
 from standing_orders.errors import CheckpointError, ConfigError
 from standing_orders.evaluate.measure import fresh_seeds
-from standing_orders.learn.build import ask_network, measure_network
+from standing_orders.learn.build import ask_network, check_memory, measure_network
 from standing_orders.learn.run import load_network, start_from
 from standing_orders.learn.trainer import Trainer
+from standing_orders.memory import EPISODE_BYTES, require_memory
 from standing_orders.rules.orders import NUM_ORDERS, Order
 from standing_orders.runs.folder import RunFolder
 from standing_orders.search import budget
@@ -76,6 +77,7 @@ def search(
             f"candidates = {config.candidates}: acquisition = {config.acquisition!r} has none"
         )
     budget.for_orders(config, is_base_given=base is not None)
+    _check_memory(config, is_base_given=base is not None)
     # Tried out before anything is written: a base with other inputs or layers is of no use.
     given = None if base is None else start_from(Trainer(order_config(config, Order(0))), base)
     folder = RunFolder.create(path, config.model_dump(mode="json") | {"base_run": given}, KIND)
@@ -83,6 +85,17 @@ def search(
         if base is not None:
             PolicyStore(folder, config, report).import_base(base)
         return _Search(folder, config, engine or LocalEngine(), watch, report).go_on()
+
+
+def _check_memory(config: SearchConfig, *, is_base_given: bool) -> None:
+    """Refuse measurements that do not fit into memory, before hours of work lead to them."""
+    check_memory(order_config(config, Order(0)))
+    largest = max(
+        config.evaluation_episodes,
+        budget.final_reserve(config, is_base_given=is_base_given),
+        budget.for_prior(config, is_base_given=is_base_given),
+    )
+    require_memory(EPISODE_BYTES * float(largest), f"a measurement of {largest} episodes")
 
 
 def resume_search(

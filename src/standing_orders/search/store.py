@@ -9,7 +9,7 @@ from typing import Any
 from standing_orders.config import SearchConfig, TrainConfig
 from standing_orders.errors import CheckpointError
 from standing_orders.learn.ppo import use_one_thread
-from standing_orders.learn.run import KIND, reopen, resume, start_from, train
+from standing_orders.learn.run import KIND, counters_of, reopen, resume, start_from, train
 from standing_orders.learn.trainer import Trainer
 from standing_orders.rules.orders import Order
 from standing_orders.runs.checkpoint import load_latest
@@ -86,8 +86,8 @@ class PolicyStore:
         checkpoint, _ = load_latest(self.path(name))
         if checkpoint is None:
             return Counters()
-        done = checkpoint.data
-        return Counters(done["updates"], done["episodes"], done["gate_episodes"])
+        done = counters_of(checkpoint)
+        return Counters(done.updates, done.episodes, done.gate_episodes)
 
     def task(self, choice: Choice, seed: int) -> VisitTask:
         """The visit that a choice asks for, from where its policy is."""
@@ -95,7 +95,9 @@ class PolicyStore:
         with folder.lock():
             trainer, _ = reopen(folder, self._report)
         attempt = choice.visit if self._config.begins_anew else 1
-        if trainer.config != order_config(self._config, choice.order, attempt):
+        is_start_known = choice.visit > 1 or _start_name(folder) == choice.start_name
+        is_own = trainer.config == order_config(self._config, choice.order, attempt)
+        if not (is_own and is_start_known):
             raise CheckpointError(
                 f"{folder.path}: not the policy of {choice.order} that this search trained"
             )
@@ -146,6 +148,12 @@ class PolicyStore:
         target = self._folder.resolve(BEST)
         _copy_run(self.path(name), target)
         return target
+
+
+def _start_name(folder: RunFolder) -> str | None:
+    """Name of the run that a policy began with."""
+    origin = folder.config.get("start")
+    return origin.get("run") if isinstance(origin, dict) else None
 
 
 def order_config(config: SearchConfig, order: Order, attempt: int = 1) -> TrainConfig:

@@ -1,4 +1,4 @@
-"""The ten liars of `liars`, among agents that exchange messages.
+"""The liars of `liars`, among agents that exchange messages.
 
 A liar runs an honest replica inside and lies on the way out: each message to each recipient becomes
 any number of others, signed with its own key or not at all.
@@ -7,7 +7,7 @@ any number of others, signed with its own key or not at all.
 |---|---|
 | silent | sends nothing |
 | random | casts a random ballot; drops messages, adds signed ballots, votes and wishes at random |
-| always-allow, always-block, flip | casts a false ballot, follows the protocol |
+| always-allow, always-block, flip, omniscient | casts a false ballot, follows the protocol |
 | equivocate | tells two halves of the others two stories: a low ballot and a high one; in a view \
 of its own a low ballot set and a high one, or both to all, or the high one, or the truth; in \
 another's view it supports the proposal before half of them, or all. It commits before it may, \
@@ -57,16 +57,16 @@ class Plot:
     # By slot and view: are all sides told the same about another's proposal.
     is_loyal: dict[tuple[int, int], bool] = field(default_factory=dict)
 
-    @property
-    def stories(self) -> tuple[int, int]:
-        """Ballots of the two stories: the lowest choice and the highest."""
-        return 0, self.committee.num_choices - 1
+    def stories(self, size: int) -> tuple[bytes, bytes]:
+        """Ballots of the two stories, for a number of events: the lowest choices, the highest."""
+        return bytes(size), bytes([self.committee.num_choices - 1]) * size
 
     def propose(self, replica: Replica, honest: Proposal) -> tuple[tuple[BallotSet, ...], ...]:
         """Ballot sets for each side, as low and as high as can be made from what is known."""
         key = (honest.slot, honest.view)
         if key not in self.proposed:
-            low, high = (self._value(replica, story) for story in self.stories)
+            stories = self.stories(len(honest.value.ballots[0].choices))
+            low, high = (self._value(replica, story) for story in stories)
             self.proposed[key] = self.chance.choice((
                 ((low,), (high,)),
                 ((low,), (high,)),
@@ -84,23 +84,42 @@ class Plot:
         is_loyal = self.is_loyal.setdefault(key, self.chance.random() < 0.5)
         return [vote.digest if side == 0 or is_loyal else NOTHING]
 
-    def _value(self, replica: Replica, story: int) -> BallotSet:
+    def _value(self, replica: Replica, story: bytes) -> BallotSet:
         own = [signer.ballot(replica.slot, story) for signer in self.signers.values()]
         others = [b for b in replica.ballots.values() if b.sender not in self.signers]
-        others.sort(key=lambda ballot: abs(ballot.choice - story))
+        others.sort(
+            key=lambda ballot: sum(
+                abs(told - wanted) for told, wanted in zip(ballot.choices, story, strict=True)
+            )
+        )
         return ballot_set(own + others[: max(self.committee.num_ballots - len(own), 0)])
+
+
+def two_halves(n: int, liars: Iterable[int], chance: Random) -> list[int]:  # (n,)
+    """Split the honest agents into two halves that hear different stories, 0 and 1."""
+    sides = [0] * n
+    honest = sorted(set(range(n)) - set(liars))
+    first = chance.randrange(2)
+    for place, agent in enumerate(chance.sample(honest, len(honest))):
+        sides[agent] = (first + place) % 2
+    return sides
 
 
 @dataclass
 class Liar:
     """What stands between a replica and the network."""
 
-    kind: str  # one of `liars.LIARS`
+    kind: str  # one of `liars.KINDS`
     signer: Signer
     plot: Plot
     hold: float  # longer than an agent waits in view 0
     replicas: dict[int, Replica] = field(default_factory=dict)  # by slot
     heard: list[Message] = field(default_factory=list)
+
+    def size(self, slot: int) -> int:
+        """Number of events of a slot, by its own ballot."""
+        own = self.replicas[slot].ballots.get(self.signer.agent)
+        return 1 if own is None else len(own.choices)
 
     def tell(self, recipient: int, message: Message) -> Iterable[Lie]:
         """What becomes of a message to one agent."""
@@ -114,10 +133,11 @@ def _random(liar: Liar, message: Message, _: int) -> Iterator[Lie]:
     if chance.random() < 0.7:
         return
     view = liar.replicas[slot].view + chance.randrange(3)
+    choices = bytes(chance.choices(range(liar.plot.committee.num_choices), k=liar.size(slot)))
     digests = [heard.digest for heard in liar.heard if type(heard) is Vote and heard.slot == slot]
     digest = chance.choice(digests or [NOTHING])
     additions = (
-        signer.ballot(slot, chance.randrange(liar.plot.committee.num_choices)),
+        signer.ballot(slot, choices),
         signer.change(slot, view + 1, None),
         signer.vote("prepare", slot, view, digest),
         signer.vote("commit", slot, view, digest),
@@ -129,7 +149,7 @@ def _random(liar: Liar, message: Message, _: int) -> Iterator[Lie]:
 def _two_faced(liar: Liar, message: Message, recipient: int) -> Iterator[Lie]:
     plot, signer, side = liar.plot, liar.signer, liar.plot.sides[recipient]
     if type(message) is Ballot:
-        yield signer.ballot(message.slot, plot.stories[side]), 0.0
+        yield signer.ballot(message.slot, plot.stories(len(message.choices))[side]), 0.0
     elif type(message) is Proposal:
         changes = _least_changes(plot, message)
         for value in plot.propose(liar.replicas[message.slot], message)[side]:
@@ -181,9 +201,10 @@ def _malformed(liar: Liar, message: Message, recipient: int) -> Iterator[Lie]:
 def broken_messages(liar: Liar, message: Message, victim: int) -> list[object]:
     """Messages that no honest agent may take for what they claim to be."""
     signer, slot, committee = liar.signer, message.slot, liar.plot.committee
-    n, highest, view = committee.n, liar.plot.stories[1], liar.replicas[slot].view
-    own, known = signer.ballot(slot, highest), list(liar.replicas[slot].ballots.values())
-    forged = [replace(ballot, choice=highest - ballot.choice) for ballot in known]
+    n, view, size = committee.n, liar.replicas[slot].view, liar.size(slot)
+    own = signer.ballot(slot, liar.plot.stories(size)[1])
+    known = list(liar.replicas[slot].ballots.values())
+    forged = [replace(ballot, choices=_mirrored(ballot.choices, committee)) for ballot in known]
     vote = signer.vote("prepare", slot, view, NOTHING)
     commit = signer.vote("commit", slot, view, NOTHING)
     change = signer.change(slot, view + 1, None)
@@ -197,9 +218,10 @@ def broken_messages(liar: Liar, message: Message, victim: int) -> list[object]:
         "prepare",
         b"\x00" * 64,
         (slot, view),
-        signer.ballot(slot, committee.num_choices),
-        signer.ballot(slot, -1),
-        replace(own, choice=anything),
+        signer.ballot(slot, bytes([committee.num_choices]) * size),
+        signer.ballot(slot, bytes([254]) * size),
+        replace(own, choices=anything),
+        replace(own, choices=own.choices + own.choices),
         replace(own, sender=victim),
         replace(own, sender=n),
         replace(own, tag=b""),
@@ -224,6 +246,10 @@ def broken_messages(liar: Liar, message: Message, victim: int) -> list[object]:
     ]
 
 
+def _mirrored(choices: bytes, committee: Committee) -> bytes:
+    return bytes((committee.num_choices - 1 - choice) % 256 for choice in choices)
+
+
 def _truth(_: Liar, message: Message, __: int) -> Iterator[Lie]:
     yield message, 0.0
 
@@ -234,6 +260,7 @@ MESSAGE_LIES: dict[str, Callable[[Liar, Message, int], Iterable[Lie]]] = {
     "always-allow": _truth,
     "always-block": _truth,
     "flip": _truth,
+    "omniscient": _truth,
     "collude": _two_faced,
     "equivocate": _two_faced,
     "replay": _replay,

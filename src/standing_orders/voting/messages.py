@@ -1,33 +1,37 @@
 """What agents say to each other, who said it, and what an honest agent believes of it.
 
-**Model of authentication.** Every message but a certificate carries a tag of its author:
-HMAC-SHA256 under a key that only the author holds, over everything the message claims. A `Notary`
-knows all keys and answers whether a tag holds. Together they stand for public-key signatures:
-anyone can check a message of anyone, also one that was passed on, and nobody, however many
-conspire, can make one in the name of an agent that is not among them. Keys are drawn for each run;
-slot and view are signed, so that messages of another run, slot or view are void.
+**Authentication.** Every message but a certificate carries a tag of its author over everything the
+message claims, and a `Notary` answers whether a tag holds. Anyone can check a message of anyone,
+also one that was passed on, and nobody, however many conspire, can make one in the name of an agent
+that is not among them; `keys` says with which keys. Keys are drawn for each run; slot and view are
+signed, so that messages of another run, slot or view are void.
 """
 
 import hashlib
-import hmac
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Literal, TypeGuard, TypeVar, get_args
+from typing import Literal, TypeGuard, TypeVar, cast, get_args
 
-from standing_orders.seeding import child_seed
-from standing_orders.voting.quorum import Committee
+import numpy as np
+from numpy.typing import NDArray
+
+from standing_orders.voting.quorum import MISSING, Committee
 
 Phase = Literal["prepare", "commit"]
+Sign = Callable[[bytes], bytes]
+Verify = Callable[[int, bytes, bytes], bool]  # whose tag on a claim, the claim, the tag
+ABSTAIN = MISSING % 256  # the byte of an event that an agent has no vote on
+_MAX_PASSED = 20_000  # tags that a notary remembers
 
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """What one agent votes on the event of a slot."""
+    """What one agent votes on the events of a slot."""
 
     slot: int
     sender: int
-    choice: int
+    choices: bytes  # one for each event of the slot: a choice or `ABSTAIN`
     tag: bytes = b""
 
 
@@ -37,6 +41,13 @@ class BallotSet:
 
     ballots: tuple[Ballot, ...]
     digest: bytes
+
+    def table(self, n: int) -> NDArray[np.int8]:  # (num_events, n)
+        """The ballots, a column for each of n agents; `MISSING` where there is none."""
+        told = [np.frombuffer(ballot.choices, dtype=np.int8) for ballot in self.ballots]
+        found = np.full((len(told[0]), n), MISSING, dtype=np.int8)
+        found[:, [ballot.sender for ballot in self.ballots]] = np.stack(told, axis=1)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +106,28 @@ class Decided:
 
 
 Message = Ballot | Vote | ViewChange | Proposal | Decided
-_FIELDS: dict[type, tuple[str, ...]] = {
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two signed messages of one agent that no honest agent sends both of."""
+
+    first: Message
+    second: Message
+
+
+FIELDS: dict[type, tuple[str, ...]] = {
     kind: tuple(field.name for field in fields(kind))
-    for kind in (Ballot, BallotSet, Vote, Certificate, ViewChange, Proposal, Decided)
+    for kind in (
+        Ballot,
+        BallotSet,
+        Vote,
+        Certificate,
+        ViewChange,
+        Proposal,
+        Decided,
+        Contradiction,
+    )  # fmt: skip
 }
 Claim = TypeVar("Claim", Ballot, Vote, ViewChange, Proposal, Decided)
 
@@ -117,7 +147,7 @@ def content(message: Message) -> bytes:
     if type(message) is Vote:
         claim = f"{message.phase} {message.view} {message.digest.hex()}"
     elif type(message) is Ballot:
-        claim = f"ballot {message.choice}"
+        claim = f"ballot {message.choices.hex()}"
     elif type(message) is Proposal:
         claim = f"propose {message.view} {message.value.digest.hex()}"
     elif type(message) is ViewChange:
@@ -133,25 +163,31 @@ def _summary(certificate: Certificate | None) -> str:
 
 
 class Notary:
-    """Checks tags; stands for the public keys of all agents."""
+    """Checks tags; knows the public keys of all agents.
 
-    def __init__(self, n: int, seed: int) -> None:
-        self._keys = [str(child_seed(seed, "key", agent)).encode() for agent in range(n)]
+    Args:
+        verify: whether a tag holds.
+        tag_size: bytes of a tag.
+    """
+
+    def __init__(self, verify: Verify, tag_size: int) -> None:
+        self.tag_size = tag_size
+        self._verify = verify
         # Tags that passed, with what they are for: a message is checked by many.
         self._passed: dict[bytes, bytes] = {}
 
-    def signer(self, agent: int) -> "Signer":
-        """The private key of one agent."""
-        return Signer(agent, self._keys[agent])
-
     def holds(self, message: Message) -> bool:
         """Is a well-formed message really from its sender."""
-        claim = content(message)
-        if self._passed.get(message.tag) == claim:
+        return self.vouches(message.sender, content(message), message.tag)
+
+    def vouches(self, agent: int, claim: bytes, tag: bytes) -> bool:
+        """Did an agent sign this."""
+        if self._passed.get(tag) == claim:
             return True
-        tag = hmac.digest(self._keys[message.sender], claim, "sha256")
-        if not hmac.compare_digest(tag, message.tag):
+        if not self._verify(agent, claim, tag):
             return False
+        if len(self._passed) >= _MAX_PASSED:
+            self._passed.clear()
         self._passed[tag] = claim
         return True
 
@@ -159,13 +195,13 @@ class Notary:
 class Signer:
     """Signs in the name of one agent."""
 
-    def __init__(self, agent: int, key: bytes) -> None:
+    def __init__(self, agent: int, sign: Sign) -> None:
         self.agent = agent
-        self._key = key
+        self.sign = sign
 
-    def ballot(self, slot: int, choice: int) -> Ballot:
+    def ballot(self, slot: int, choices: bytes) -> Ballot:
         """Cast a ballot."""
-        return self._sign(Ballot(slot, self.agent, choice))
+        return self._sign(Ballot(slot, self.agent, choices))
 
     def vote(self, phase: Phase, slot: int, view: int, digest: bytes) -> Vote:
         """Support a proposal."""
@@ -186,7 +222,7 @@ class Signer:
         return self._sign(Decided(slot, certificate, self.agent))
 
     def _sign(self, claim: Claim) -> Claim:
-        return replace(claim, tag=hmac.digest(self._key, content(claim), "sha256"))
+        return replace(claim, tag=self.sign(content(claim)))
 
 
 class Checker:
@@ -195,15 +231,16 @@ class Checker:
     def __init__(self, committee: Committee, notary: Notary) -> None:
         self.committee = committee
         self.notary = notary
+        self._choices = bytes([*range(committee.num_choices), ABSTAIN])
         # What each field of a message must be, whatever kind of message it is in.
         self._fits: dict[str, Callable[[object], bool]] = {
             "slot": _is_count,
             "view": _is_count,
             "sender": lambda value: _is_count(value, committee.n),
-            "choice": lambda value: _is_count(value, committee.num_choices),
+            "choices": self._are_choices,
             "phase": lambda value: value in get_args(Phase),
             "digest": _is_digest,
-            "tag": _is_digest,
+            "tag": lambda value: type(value) is bytes and len(value) == notary.tag_size,
             "value": lambda value: self._is_a(BallotSet, value),
             "certificate": lambda value: self._is_a(Certificate, value),
             "prepared": lambda value: value is None or self._is_a(Certificate, value),
@@ -222,7 +259,7 @@ class Checker:
 
     def _is_a(self, kind: type, part: object) -> bool:
         return type(part) is kind and all(
-            self._fits[name](getattr(part, name)) for name in _FIELDS[kind]
+            self._fits[name](getattr(part, name)) for name in FIELDS[kind]
         )
 
     def _are(self, kind: type, parts: object) -> bool:
@@ -230,13 +267,20 @@ class Checker:
             return False
         return all(self._is_a(kind, part) for part in parts)
 
+    def _are_choices(self, value: object) -> bool:
+        return type(value) is bytes and not value.translate(None, self._choices)
+
     def is_ballot_set(self, value: BallotSet, slot: int) -> bool:
-        """Are these n - f or more signed ballots of different agents on this slot."""
+        """Are these n - f or more signed ballots of different agents on this slot.
+
+        They are of one length, and more than f of them are honest: so it is the right one.
+        """
         senders = [ballot.sender for ballot in value.ballots]
         return (
             len(senders) >= self.committee.num_ballots
             and all(first < second for first, second in pairwise(senders))
             and all(ballot.slot == slot for ballot in value.ballots)
+            and len({len(ballot.choices) for ballot in value.ballots}) == 1
             and _digest_of(value.ballots) == value.digest
             and all(self.notary.holds(ballot) for ballot in value.ballots)
         )
@@ -252,6 +296,12 @@ class Checker:
                 for vote in certificate.votes
             )
             and self.is_ballot_set(certificate.value, slot)
+        )
+
+    def is_proof(self, told: object, slot: int) -> TypeGuard[Certificate]:
+        """Does something from anywhere prove what was decided about a slot."""
+        return self._is_a(Certificate, told) and self.is_certificate(
+            cast(Certificate, told), "commit", slot
         )
 
     def is_change(self, change: ViewChange) -> bool:
@@ -287,9 +337,40 @@ class Checker:
             and (latest is None or latest.value.digest == proposal.value.digest)
         )
 
+    def is_lawful(self, message: Message) -> bool:
+        """May an honest agent have sent this authentic message."""
+        if type(message) is Proposal:
+            return self.is_proposal(message)
+        if type(message) is ViewChange:
+            return self.is_change(message)
+        if type(message) is Decided:
+            return self.is_certificate(message.certificate, "commit", message.slot)
+        return True
+
+    def is_contradiction(self, found: Contradiction) -> bool:
+        """Has an agent signed two ballots, or two votes or proposals of one kind and view."""
+        first, second = found.first, found.second
+        return (
+            self.is_authentic(first)
+            and self.is_authentic(second)
+            and _occasion(first) == _occasion(second) is not None
+            and content(first) != content(second)
+        )
+
     def _is_quorum(self, senders: Iterable[int]) -> bool:
         named = list(senders)
         return len(named) == len(set(named)) >= self.committee.quorum
+
+
+def _occasion(message: Message) -> tuple[object, ...] | None:
+    """What an honest agent says one thing at; None where it may say several."""
+    if type(message) is Vote:
+        return "vote", message.phase, message.slot, message.view, message.sender
+    if type(message) is Ballot:
+        return "ballot", message.slot, message.sender
+    if type(message) is Proposal:
+        return "proposal", message.slot, message.view, message.sender
+    return None
 
 
 def _is_count(value: object, bound: int = 2**63) -> bool:

@@ -9,13 +9,14 @@ is `quorum.decide` on that set. So a lying primary cannot invent an honest agent
 leave out up to f ballots and pick among contradicting ballots of liars, and claim 4 of `quorum`
 bounds what that can do.
 
-**Protocol** (PBFT; Castro and Liskov, 1999), one instance per slot (event). The primary of view 0
-collects ballots and proposes a set (pre-prepare). An agent that finds it valid, and has accepted no
-other in this view, sends prepare. A quorum of prepares makes it *prepared*: it sends commit. A
-quorum of commits decides. An agent that waits too long asks for the next view with proof of the
-last set it had prepared; f + 1 such wishes carry others along. The next primary shows a quorum of
-wishes and must propose again the set with the latest proof among them. Waiting times double with
-the view. Whoever decided answers wishes with the proof. Unanswered messages are sent again.
+**Protocol** (PBFT; Castro and Liskov, 1999), one instance per slot (a batch of events). The primary
+of view 0 collects ballots and proposes a set (pre-prepare). An agent that finds it valid, and has
+accepted no other in this view, sends prepare. A quorum of prepares makes it *prepared*: it sends
+commit. A quorum of commits decides. An agent that waits too long asks for the next view with proof
+of the last set it had prepared; f + 1 such wishes carry others along. The next primary shows a
+quorum of wishes and must propose again the set with the latest proof among them. Waiting times
+double with the view. Whoever decided answers wishes with the proof. Unanswered messages are sent
+again.
 
 **Claims**, with at most f liars: 1. *Agreement*: no two honest agents decide different sets, ever,
 whatever the network does (two quorums share an honest agent). 2. *Validity*: the outcome lies
@@ -24,14 +25,17 @@ between the lowest and the highest honest ballot; if all honest agents vote the 
 With f + 1 liars claim 1 fails; the tests run the attack.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from standing_orders.errors import VotingError
 from standing_orders.voting.messages import (
+    ABSTAIN,
     Ballot,
     BallotSet,
     Certificate,
     Checker,
+    Contradiction,
     Message,
     Phase,
     Proposal,
@@ -39,9 +43,9 @@ from standing_orders.voting.messages import (
     ViewChange,
     Vote,
     ballot_set,
+    content,
     latest_prepared,
 )
-from standing_orders.voting.quorum import MISSING
 
 MAX_DOUBLINGS = 40  # of a waiting time; beyond, it would outgrow any number
 
@@ -93,10 +97,26 @@ class Replica:
 
     Whoever drives it, a simulation or a process with a socket, delivers what comes in and carries
     out the effects in their order. Its own messages do not come back to it from outside.
+
+    Args:
+        slot: number of the vote.
+        choices: its vote on each event, or `ABSTAIN`; if it abstains from all it casts no ballot.
+        checker: what it judges messages by.
+        signer: its key.
+        patience: how long it waits.
+        awaited: whose ballots are waited for as long as patience lasts; everybody's if left out.
+            Naming those that still answer saves time and is a matter of time alone.
     """
 
     def __init__(
-        self, slot: int, vote: int, *, checker: Checker, signer: Signer, patience: Patience
+        self,
+        slot: int,
+        choices: bytes,
+        *,
+        checker: Checker,
+        signer: Signer,
+        patience: Patience,
+        awaited: Collection[int] | None = None,
     ) -> None:
         self.slot = slot
         self.agent = signer.agent
@@ -105,14 +125,17 @@ class Replica:
         self.changes: dict[int, ViewChange] = {}
         self.prepared: Certificate | None = None
         self.decision: Certificate | None = None
-        self._vote = vote
+        self.contradictions: dict[int, Contradiction] = {}  # the first of each agent
+        self._choices = choices
         self._checker = checker
         self._committee = checker.committee
+        self._awaited = range(self._committee.n) if awaited is None else awaited
         self._signer = signer
         self._patience = patience
         self._has_collected = False
         self._has_proposed = False
         self._values: dict[bytes, BallotSet] = {}
+        self._proposals: dict[tuple[int, int], Proposal] = {}  # the first, by view and sender
         # The first vote of each agent in each phase and view.
         self._votes: dict[tuple[Phase, int], dict[int, Vote]] = {}
         # Phase and view of every vote of its own, so that it votes once in each.
@@ -122,8 +145,8 @@ class Replica:
 
     def start(self) -> list[Effect]:
         """Cast the ballot, if there is one, and start to wait."""
-        if self._vote != MISSING:
-            self._broadcast(self._signer.ballot(self.slot, self._vote))
+        if any(choice != ABSTAIN for choice in self._choices):
+            self._broadcast(self._signer.ballot(self.slot, self._choices))
         self._effects.append(Timer("collect", self.slot, 0, self._patience.collect))
         self._wait()
         return self._drain()
@@ -154,13 +177,13 @@ class Replica:
         if not self._checker.is_authentic(message) or message.slot != self.slot:
             return
         if isinstance(message, Vote):
-            self._votes.setdefault((message.phase, message.view), {}).setdefault(
-                message.sender, message
-            )
+            votes = self._votes.setdefault((message.phase, message.view), {})
+            self._compare(votes.setdefault(message.sender, message), message)
             self._count(message.phase, message.view, message.digest)
         elif isinstance(message, Ballot):
-            self.ballots.setdefault(message.sender, message)
-            self._propose()
+            if len(message.choices) == len(self._choices):
+                self._compare(self.ballots.setdefault(message.sender, message), message)
+                self._propose()
         elif isinstance(message, Proposal):
             self._on_proposal(message)
         elif isinstance(message, ViewChange):
@@ -169,6 +192,10 @@ class Replica:
             message.certificate, "commit", self.slot
         ):
             self.decision = message.certificate
+
+    def _compare(self, known: Message, said: Message) -> None:
+        if known is not said and content(known) != content(said):
+            self.contradictions.setdefault(said.sender, Contradiction(known, said))
 
     def _propose(self) -> None:
         committee, slot, view = self._committee, self.slot, self.view
@@ -180,8 +207,8 @@ class Replica:
         latest = latest_prepared(changes)
         if latest is not None:
             value = latest.value
-        elif len(self.ballots) == committee.n or (
-            len(self.ballots) >= committee.num_ballots and (self._has_collected or view > 0)
+        elif len(self.ballots) >= committee.num_ballots and (
+            self._has_collected or view > 0 or all(agent in self.ballots for agent in self._awaited)
         ):
             value = ballot_set(self.ballots.values())
         else:
@@ -191,12 +218,15 @@ class Replica:
 
     def _on_proposal(self, proposal: Proposal) -> None:
         view = proposal.view
+        self._compare(self._proposals.setdefault((view, proposal.sender), proposal), proposal)
         if self.decision is not None or view < self.view or ("prepare", view) in self._cast:
             return
         if not self._checker.is_proposal(proposal):
             return
         if view > self.view:  # a quorum is there already
             self._enter(view)
+        for ballot in proposal.value.ballots:
+            self._compare(self.ballots.get(ballot.sender, ballot), ballot)
         self._values[proposal.value.digest] = proposal.value
         self._cast_vote("prepare", proposal.value.digest)
 

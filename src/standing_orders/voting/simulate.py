@@ -10,6 +10,10 @@ while others do not. From `settle_time` on nothing is lost and nothing takes lon
 what was sent before and not lost arrives by `settle_time + delay`. Messages overtake each other at
 all times. Agents do not know `settle_time` nor `delay`. The network does not alter, invent or
 repeat messages. Liars may hold a message back as long as they like.
+
+**Worst scheduler.** The network may also cut chosen agents off from a slot (`withheld`) until the
+others, who cannot tell them from dead ones, have decided without their ballots. `liars.withhold`
+chooses those whose ballots the truth needs most.
 """
 
 import heapq
@@ -22,19 +26,14 @@ from numpy.typing import NDArray
 
 from standing_orders.errors import VotingError
 from standing_orders.seeding import child_seed
-from standing_orders.voting.byzantine import Liar, Plot
-from standing_orders.voting.liars import LIARS, lie
-from standing_orders.voting.messages import (
-    Checker,
-    Decided,
-    Notary,
-    Vote,
-)
+from standing_orders.voting.byzantine import Liar, Plot, two_halves
+from standing_orders.voting.keys import simulated_keys
+from standing_orders.voting.liars import BALLOT_LIARS, KINDS, lie
+from standing_orders.voting.messages import Checker, Decided, Vote
 from standing_orders.voting.pbft import Effect, Patience, Replica, Timer
 from standing_orders.voting.quorum import FALLBACK, MISSING, Committee, decide
 
-# Liars that cast a false ballot and only that; the others lie about messages.
-BALLOT_LIARS = ("random", "always-allow", "always-block", "flip")
+CUT_OFF = 1e3  # time for which an agent is cut off from a slot
 DEADLINE = 1e6  # long after any network of ours has settled: the time at which a run is given up
 
 
@@ -69,8 +68,15 @@ class Conditions:
 class Network:
     """Queue of what will happen: messages and timers, in the order of their times."""
 
-    def __init__(self, conditions: Conditions, n: int, chance: Random) -> None:
+    def __init__(
+        self,
+        conditions: Conditions,
+        n: int,
+        chance: Random,
+        withheld: NDArray[np.bool_] | None = None,  # (num_slots, n)
+    ) -> None:
         self.now = 0.0
+        self._withheld = np.zeros((0, n), dtype=np.bool_) if withheld is None else withheld
         self.num_sent = 0
         self._conditions = conditions
         self._chance = chance
@@ -92,6 +98,8 @@ class Network:
                 return
             share = 1.0 if self._is_slow[sender][recipient] else self._chance.random()
             arrival = min(at + share * told.early_delay, told.settle_time + arrival - at)
+        if at < CUT_OFF and self._is_cut_off(sender, recipient, message):
+            arrival += CUT_OFF
         self._push(arrival, recipient, message)
 
     def remind(self, agent: int, timer: Timer) -> None:
@@ -104,6 +112,12 @@ class Network:
             return None
         self.now, _, agent, item = heapq.heappop(self._queue)
         return agent, item
+
+    def _is_cut_off(self, sender: int, recipient: int, message: object) -> bool:
+        slot = getattr(message, "slot", None)
+        if type(slot) is not int or not 0 <= slot < len(self._withheld):
+            return False
+        return bool(self._withheld[slot, [sender, recipient]].any())
 
     def _is_lost_on(self, recipient: int, message: object) -> bool:
         if type(message) is Vote and message.phase == "commit":
@@ -123,11 +137,12 @@ class Network:
 class Agreement:
     """What a run came to; liars have no decisions."""
 
-    choices: NDArray[np.int8]  # (num_slots,): as the first honest agent decided; 1 if none did
-    has_quorum: NDArray[np.bool_]  # (num_slots,): decided, and the ballots decided on had a quorum
+    ballots: NDArray[np.int8]  # (num_events, n): as the first honest agent decided; MISSING if none
+    choices: NDArray[np.int8]  # (num_events,): what came of them; 1 if nobody decided
+    has_quorum: NDArray[np.bool_]  # (num_events,): decided, and the ballots had a quorum
     has_agreement: NDArray[np.bool_]  # (num_slots,): no two honest agents decided differently
-    is_valid: NDArray[np.bool_]  # (num_slots,): decisions within the range of honest votes
-    decisions: NDArray[np.int8]  # (num_slots, n): choice that each agent decided, or MISSING
+    is_valid: NDArray[np.bool_]  # (num_events,): decisions within the range of honest votes
+    decisions: NDArray[np.int8]  # (num_events, n): choice that each agent decided, or MISSING
     views: NDArray[np.int64]  # (num_slots, n): view in which it was decided, or -1
     times: NDArray[np.float64]  # (num_slots, n): when each agent decided, or nan
     is_honest: NDArray[np.bool_]  # (n,)
@@ -135,21 +150,24 @@ class Agreement:
 
     @property
     def num_undecided(self) -> int:
-        """Number of times an honest agent had no decision by the deadline, and fell back to 1."""
-        return int((self.decisions[:, self.is_honest] == MISSING).sum())
+        """Number of slots, over honest agents, without a decision by the deadline: fallen to 1."""
+        return int(np.isnan(self.times[:, self.is_honest]).sum())
 
     @property
     def num_fallbacks(self) -> int:
-        """Number of slots that came to 1 for lack of a decision or of a quorum."""
+        """Number of events that came to 1 for lack of a decision or of a quorum."""
         return int((~self.has_quorum).sum())
 
 
 def agree(
-    votes: NDArray[np.int8],  # (num_slots, n)
+    votes: NDArray[np.int8],  # (num_events, n)
     f: int,
     *,
     num_choices: int,
+    batch: int = 1,
     liars: Mapping[int, str] | None = None,
+    is_right: NDArray[np.bool_] | None = None,  # (num_events,)
+    withheld: NDArray[np.bool_] | None = None,  # (num_slots, n)
     conditions: Conditions | None = None,
     patience: Patience | None = None,
     deadline: float = DEADLINE,
@@ -164,7 +182,10 @@ def agree(
         votes: what every agent would vote if it were honest; `MISSING` if it has no vote.
         f: number of faulty agents tolerated, at least 1.
         num_choices: choices that there are.
-        liars: kind of each agent that lies, one of `liars.LIARS`; may be more than f.
+        batch: events of a slot, which are agreed on together; the last slot may have fewer.
+        liars: kind of each agent that lies, one of `liars.KINDS`; may be more than f.
+        is_right: whether more than 0 is right, for liars that know.
+        withheld: who is cut off from which slot.
         conditions: how the network behaves.
         patience: how long agents wait.
         deadline: time at which the run ends.
@@ -178,24 +199,29 @@ def agree(
         >>> agree(votes, f=1, num_choices=4, liars={3: "equivocate"}, seed=1).decisions
         array([[ 2,  2,  2, -1]], dtype=int8)
     """
-    if votes.ndim != 2 or votes.dtype != np.int8:
+    if votes.ndim != 2 or votes.dtype != np.int8 or batch < 1:
         raise VotingError(
-            f"votes of shape {votes.shape} and type {votes.dtype}: must be int8, one row per slot "
-            "and one column per agent"
+            f"votes of shape {votes.shape} and type {votes.dtype} in batches of {batch}: must be "
+            "int8, one row per event and one column per agent, in batches of at least 1"
         )
     committee = Committee(votes.shape[1], f, num_choices)
     if not deadline >= 0:
         raise VotingError(f"deadline = {deadline}: must be at least 0")
     for agent, kind in (liars or {}).items():
-        if kind not in LIARS or not 0 <= agent < committee.n:
+        if kind not in KINDS or not 0 <= agent < committee.n:
             raise VotingError(
                 f"liar {agent}: {kind!r}: must be an agent from 0 to {committee.n - 1} and one of "
-                f"{', '.join(LIARS)}"
+                f"{', '.join(KINDS)}"
             )
     votes = np.where((votes >= 0) & (votes < num_choices), votes, np.int8(MISSING))
-    run = _Run(
-        votes, committee, liars or {}, conditions or Conditions(), patience or Patience(), seed
-    )
+    cast = votes
+    rng = np.random.Generator(np.random.Philox(child_seed(seed, "ballots")))
+    for agent, kind in (liars or {}).items():
+        if kind in BALLOT_LIARS:
+            cast = lie(kind, cast, [agent], rng, num_choices=num_choices, is_right=is_right)
+    chance = Random(child_seed(seed, "network"))
+    network = Network(conditions or Conditions(), committee.n, chance, withheld)
+    run = _Run(votes, cast, committee, liars or {}, network, patience or Patience(), batch, seed)
     run.play(deadline)
     return run.result()
 
@@ -206,46 +232,40 @@ class _Run:
     def __init__(
         self,
         votes: NDArray[np.int8],
+        cast: NDArray[np.int8],
         committee: Committee,
         liars: Mapping[int, str],
-        conditions: Conditions,
+        network: Network,
         patience: Patience,
+        batch: int,
         seed: int,
     ) -> None:
-        self.votes = self.cast = votes
-        self.committee = committee
-        self.patience = patience
-        self.checker = Checker(committee, Notary(committee.n, child_seed(seed, "keys")))
-        self.signers = [self.checker.notary.signer(agent) for agent in range(committee.n)]
-        self.network = Network(conditions, committee.n, Random(child_seed(seed, "network")))
+        self.votes, self.committee, self.network = votes, committee, network
+        self.patience, self.batch = patience, batch
+        starts = range(0, len(votes), batch)
+        self.cast = [cast[start : start + batch] for start in starts]  # by slot
+        notary, self.signers = simulated_keys(committee.n, child_seed(seed, "keys"))
+        self.checker = Checker(committee, notary)
         self.replicas: dict[tuple[int, int], Replica] = {}
         self.times: dict[tuple[int, int], float] = {}
-        rng = np.random.Generator(np.random.Philox(child_seed(seed, "ballots")))
         chance = Random(child_seed(seed, "liars"))
         shared = self._plot([agent for agent in liars if liars[agent] == "collude"], liars, chance)
         self.liars: dict[int, Liar] = {}
         for agent, kind in liars.items():
-            if kind in BALLOT_LIARS:
-                num_choices = committee.num_choices
-                self.cast = lie(kind, self.cast, [agent], rng, num_choices=num_choices)
             plot = shared if kind == "collude" else self._plot([agent], liars, chance)
             self.liars[agent] = Liar(kind, self.signers[agent], plot, hold=2 * patience.view)
 
     def _plot(self, members: Iterable[int], liars: Iterable[int], chance: Random) -> Plot:
-        """Split the honest agents into two halves that hear different stories."""
-        sides = [0] * self.committee.n
-        honest = sorted(set(range(self.committee.n)) - set(liars))
-        first = chance.randrange(2)
-        for place, agent in enumerate(chance.sample(honest, len(honest))):
-            sides[agent] = (first + place) % 2
+        sides = two_halves(self.committee.n, liars, chance)
         signers = {agent: self.signers[agent] for agent in members}
         return Plot(self.committee, signers, sides, chance)
 
     def play(self, deadline: float) -> None:
         """Run until every honest agent decided every slot, or the deadline."""
-        for slot, agent in np.ndindex(*self.votes.shape):
+        num_slots = len(self.cast)
+        for slot, agent in np.ndindex(num_slots, self.committee.n):
             self.network.remind(agent, Timer("start", slot, 0, after=float(slot)))
-        num_open = len(self.votes) * (self.committee.n - len(self.liars))
+        num_open = num_slots * (self.committee.n - len(self.liars))
         while num_open and (event := self.network.next(deadline)) is not None:
             agent, item = event
             slot = getattr(item, "slot", None)
@@ -263,7 +283,7 @@ class _Run:
     def _start(self, slot: int, agent: int) -> None:
         replica = Replica(
             slot,
-            int(self.cast[slot, agent]),
+            self.cast[slot][:, agent].tobytes(),
             checker=self.checker,
             signer=self.signers[agent],
             patience=self.patience,
@@ -299,8 +319,9 @@ class _Run:
 
     def result(self) -> Agreement:
         """Compute the outcome of every decision, and compare the decisions."""
-        num_slots, n = self.votes.shape
-        ballots = np.full((num_slots, n, n), MISSING, dtype=np.int8)
+        committee, num_slots = self.committee, len(self.cast)
+        num_events, n = self.votes.shape
+        ballots = np.full((num_events, n, n), MISSING, dtype=np.int8)
         views = np.full((num_slots, n), -1, dtype=np.int64)
         times = np.full((num_slots, n), np.nan)
         digests: list[set[bytes]] = [set() for _ in range(num_slots)]
@@ -309,18 +330,19 @@ class _Run:
             assert certificate is not None
             times[slot, agent], views[slot, agent] = time, certificate.view
             digests[slot].add(certificate.value.digest)
-            for ballot in certificate.value.ballots:
-                ballots[slot, agent, ballot.sender] = ballot.choice
-        committee = self.committee
+            events = slice(slot * self.batch, slot * self.batch + len(self.cast[slot]))
+            ballots[events, agent] = certificate.value.table(n)
         outcome = decide(ballots.reshape(-1, n), committee.f, num_choices=committee.num_choices)
-        has_decided = ~np.isnan(times)
-        decisions = np.where(has_decided, outcome.choices.reshape(num_slots, n), MISSING)
-        first = np.arange(num_slots), has_decided.argmax(axis=1)
+        slots = np.arange(num_events) // self.batch
+        has_decided = ~np.isnan(times)[slots]  # (num_events, n)
+        decisions = np.where(has_decided, outcome.choices.reshape(num_events, n), MISSING)
+        first = np.arange(num_events), has_decided.argmax(axis=1)
         has_any = has_decided.any(axis=1)
         is_honest = np.array([agent not in self.liars for agent in range(n)])
         return Agreement(
+            ballots=ballots[first],
             choices=np.where(has_any, decisions[first], FALLBACK).astype(np.int8),
-            has_quorum=has_any & outcome.has_quorum.reshape(num_slots, n)[first],
+            has_quorum=has_any & outcome.has_quorum.reshape(num_events, n)[first],
             has_agreement=np.array([len(different) <= 1 for different in digests], dtype=np.bool_),
             is_valid=_in_range(decisions, self.votes[:, is_honest], committee.num_choices),
             decisions=decisions.astype(np.int8),
@@ -332,10 +354,10 @@ class _Run:
 
 
 def _in_range(
-    decisions: NDArray[np.integer],  # (num_slots, n)
-    honest: NDArray[np.int8],  # (num_slots, num_honest)
+    decisions: NDArray[np.integer],  # (num_events, n)
+    honest: NDArray[np.int8],  # (num_events, num_honest)
     num_choices: int,
-) -> NDArray[np.bool_]:  # (num_slots,)
+) -> NDArray[np.bool_]:  # (num_events,)
     """Whether every decision lies between the lowest and the highest honest vote."""
     has_vote = honest != MISSING
     lowest = np.where(has_vote, honest, num_choices).min(axis=1, initial=num_choices)[:, None]

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from standing_orders.detect.assess.baselines import Baselines
-from standing_orders.detect.assess.report import assess, assess_liars
+from standing_orders.detect.assess.figures import assess
+from standing_orders.detect.assess.liars import assess_liars
 from standing_orders.detect.compare import seeded, train_team
 from standing_orders.detect.config import DetectConfig, LearnConfig
 from standing_orders.detect.data.events import DataSet

@@ -1,5 +1,6 @@
 """Figures of whole test parts: liars, rules, shields, and what is said about a run."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,12 +8,9 @@ import pytest
 
 from standing_orders.detect.actions import ALLOW
 from standing_orders.detect.assess.baselines import StoppingRule
-from standing_orders.detect.assess.report import (
-    assess,
-    assess_liars,
-    rules_not_kept,
-    vote_figures,
-)
+from standing_orders.detect.assess.figures import assess, vote_figures
+from standing_orders.detect.assess.liars import WORST, agree_by_messages, assess_liars
+from standing_orders.detect.assess.report import rules_not_kept
 from standing_orders.detect.config import DetectConfig, RulesConfig
 from standing_orders.detect.costs import CostConfig, play, record_game
 from standing_orders.detect.data.events import DataSet
@@ -20,6 +18,8 @@ from standing_orders.detect.data.synthetic import make_sessions
 from standing_orders.detect.learn.trainer import Trainer
 from standing_orders.detect.metrics import count_decisions
 from standing_orders.detect.team import Judged, Team, make_book
+from standing_orders.voting import decide, lie
+from standing_orders.voting.liars import withhold
 from tests.detect.learn.test_trainer import config_of, make_records
 
 
@@ -59,11 +59,10 @@ def test_no_liar_changes_nothing_and_one_of_four_little(
     rows = assess_liars(team, judged, records)
     honest = assess(team, records, team.config, judged=judged)
     assert honest["f1"] > 0.85
-    assert all(
-        row.main.worst == row.main.mean == honest["f1"] for row in rows if row.num_liars == 0
-    )
+    nobody = [row for row in rows if row.num_liars == 0 and row.kind != WORST]
+    assert all(row.main.worst == row.main.mean == honest["f1"] for row in nobody)
     for name in ("recall", "alarms_per_1000_benign"):
-        assert all(row.figures[name].mean == honest[name] for row in rows if not row.num_liars)
+        assert all(row.figures[name].mean == honest[name] for row in nobody)
     assert all(row.main.worst > honest["f1"] - 0.2 for row in rows if row.num_liars == 1)
     all_lie = {row.kind: row.main.mean for row in rows if row.num_liars == 4}
     assert all_lie["flip"] < 0.3
@@ -75,6 +74,54 @@ def test_no_liar_changes_nothing_and_one_of_four_little(
         True,
         True,
     ]
+
+
+def test_a_liar_that_knows_the_truth_does_most_harm_and_more_with_the_network_on_its_side(
+    trained: tuple[Team, Judged], records: DataSet
+) -> None:
+    rows = assess_liars(trained[0], disagreeing(trained[1]), records)
+    one = {row.kind: row.main for row in rows if row.num_liars == 1}
+    assert one[WORST].mean < one["omniscient"].mean
+    others = [found for kind, found in one.items() if kind not in (WORST, "omniscient")]
+    assert one["omniscient"].mean <= min(found.mean for found in others)
+    alone = {row.kind: row.main.mean for row in rows if row.num_liars == 0}
+    assert one[WORST].mean < alone[WORST] < alone["omniscient"]  # it withholds without a liar too
+
+
+def disagreeing(judged: Judged) -> Judged:
+    """The same with every fifth vote drawn anew: agents that see the same hardly ever differ."""
+    rng = np.random.default_rng(0)
+    other = rng.integers(4, size=judged.votes.shape)
+    is_other = rng.random(judged.votes.shape) < 0.2
+    return replace(judged, votes=np.where(is_other, other, judged.votes).astype(np.int8))
+
+
+@pytest.mark.parametrize("batch", [1, 20])
+def test_the_team_is_scored_by_what_its_agents_agree_on(
+    trained: tuple[Team, Judged], records: DataSet, batch: int
+) -> None:
+    team, judged = trained[0], disagreeing(trained[1])
+    rows = agree_by_messages(team, judged, records, num_events=60, batch=batch)
+    found = {(row["network"], row["liar"]): row for row in rows}
+    chosen = decide(judged.votes[:60], team.config.team.faults, num_choices=4).choices
+    plain = count_decisions(chosen != 0, records.test.is_threat[:60]).f1
+    assert found["calm", "none"]["f1"] == plain
+    worst = found["worst", "omniscient"]
+    assert worst["f1"] < plain
+    assert all(row["agreed"] == row["in_range"] == 1.0 for row in rows)
+    assert all(row["undecided"] == 0 for row in rows)
+    assert found["calm", "none"]["messages_per_event"] < 40 / batch
+    if batch == 1:
+        assert worst["f1"] <= found["calm", "omniscient"]["f1"]
+        # The protocol comes to what the count of the worst ballots says.
+        is_right = records.test.is_threat[:60]
+        told = team.config.team
+        rng = np.random.default_rng(0)
+        lies = lie("omniscient", judged.votes[:60], [0], rng, num_choices=4, is_right=is_right)
+        lies[withhold(lies, [0], told.faults, num_choices=4, is_right=is_right)] = -1
+        counted = decide(lies, told.faults, num_choices=4).choices
+        assert worst["f1"] == count_decisions(counted != 0, is_right).f1
+    assert agree_by_messages(team, judged, records, num_events=0) == []
 
 
 def test_the_worst_liars_find_fewest_threats_and_raise_most_alarms(

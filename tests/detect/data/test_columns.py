@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from standing_orders.detect.data.columns import (
     NumericColumn,
     WordColumn,
-    check_classes,
-    find_leaks,
     parse_columns,
     read_times,
 )
-from standing_orders.detect.data.columns import read_labels as read_labels_as
+from standing_orders.detect.data.labels import check_classes, find_leaks
+from standing_orders.detect.data.labels import read_labels as read_labels_as
 from standing_orders.detect.data.options import DataConfig
 from standing_orders.errors import ConfigError, DataError
 
@@ -63,7 +62,7 @@ def test_dictionaries_are_read_as_what_they_stand_for() -> None:
 
 def test_types_can_be_told() -> None:
     table = pa.table({"port": [80, 443, 80], "size": ["10", "?", "?"]})
-    parsed = parse_columns(table, categorical=["port"], numeric=["size"])
+    parsed = parse_columns(table, {"port": "category", "size": "number"})
     port, size = parsed.columns
     assert isinstance(port, WordColumn) and port.words == ("80", "443")
     assert isinstance(size, NumericColumn)
@@ -73,7 +72,7 @@ def test_types_can_be_told() -> None:
 
 def test_a_few_odd_values_do_not_make_a_number_a_word() -> None:
     values = [str(number) for number in range(200)] + ["0x1f"]
-    parsed = parse_columns(pa.table({"port": values, "other": [1] * 201}), numeric=["port"])
+    parsed = parse_columns(pa.table({"port": values, "other": [1] * 201}), {"port": "number"})
     assert isinstance(parsed.columns[0], NumericColumn)
     doubled = parse_columns(pa.table({"port": values * 2}))
     assert isinstance(doubled.columns[0], NumericColumn)
@@ -101,12 +100,12 @@ def test_what_is_no_input_is_named_with_its_reason() -> None:
 
 
 def test_a_row_number_that_is_told_stays() -> None:
-    assert parse_columns(pa.table({"id": [5, 6, 7]}), numeric=["id"]).columns
+    assert parse_columns(pa.table({"id": [5, 6, 7]}), {"id": "number"}).columns
 
 
 def test_a_column_told_to_be_numeric_must_have_a_number() -> None:
     with pytest.raises(DataError, match="'word' is told to be numeric"):
-        parse_columns(pa.table({"word": ["a", "b", "a"]}), numeric=["word"])
+        parse_columns(pa.table({"word": ["a", "b", "a"]}), {"word": "number"})
 
 
 @pytest.mark.parametrize(

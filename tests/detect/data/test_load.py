@@ -343,10 +343,11 @@ def test_what_a_label_of_words_means_is_said_and_one_of_numbers_says_it_itself(
     assert not [note for note in notes if note.startswith("label")]
 
 
-def test_a_column_that_rather_names_the_event_is_warned_of(tmp_path: Path) -> None:
+def test_a_column_that_rather_names_the_event_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
     lines = [f"{i * 7 % 13},f{min(i, 197)},h{i % 3},{i % 2}" for i in range(200)]
     path.write_text("\n".join(["size,flow,host,label", *lines]) + "\n")
-    notes = load(DataConfig(data=(path,), label="label")).notes
-    (said,) = (note for note in notes if "--ignore" in note)
-    assert said.startswith("flow: 198 different texts in 200 rows: if it names the event")
+    config = DataConfig(data=(path,), label="label")
+    assert load(config).dropped["flow"].startswith("198 different texts in 200 rows name the event")
+    kept = load(config.model_copy(update={"columns": ("flow=category",)}))
+    assert "flow" not in {**kept.dropped} or "frequent" in kept.dropped["flow"]

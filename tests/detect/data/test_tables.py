@@ -2,8 +2,10 @@
 
 import gzip
 import os
+import resource
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -86,7 +88,7 @@ def bad_files(folder: Path) -> list[tuple[Path, str]]:
         (write(folder / "empty.csv", ""), "the file is empty"),
         (folder / "empty.csv.gz", "the file is empty"),
         (write(folder / "head.csv", "a,b\n"), "a header but no rows"),
-        (write(folder / "s.csv", "a;b\n1;2\n"), "only one column.*--separator"),
+        (write(folder / "s.csv", "a:b\n1:2\n"), "only one column.*--separator"),
         (folder / "half.csv.gz", "not a readable gzip"),
         (folder / "text.csv.gz", "not a readable gzip"),
         (folder / "text.parquet", "not a readable Parquet"),
@@ -164,3 +166,37 @@ def test_latin_1_is_named_as_such(tmp_path: Path) -> None:
     wanted = r"column 'b', row 2: not UTF-8 but probably Latin-1 \('José'\).*iconv -f latin1"
     with pytest.raises(DataError, match=wanted):
         read(path)
+
+
+def test_a_small_file_of_long_texts_is_refused_before_it_fills_memory(tmp_path: Path) -> None:
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 50_000, pa.int32()), ["x" * 10**6])
+    path = tmp_path / "bomb.parquet"
+    pq.write_table(pa.table({"a": text, "b": list(range(50_000))}), path, compression="zstd")
+    assert path.stat().st_size < 10**6
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(DataError, match="GB of data, more than"):
+        read_tables([path], DataConfig(max_bytes=10**8))
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 500_000  # kB; unpacked it has 50 GB
+
+
+def test_rare_types_become_those_that_everything_else_knows(tmp_path: Path) -> None:
+    path = tmp_path / "odd.parquet"
+    columns = {
+        "view": pa.array(["a", None], pa.string_view()),
+        "fixed": pa.array([b"abc", b"def"], pa.binary(3)),
+        "half": pa.array(np.array([1, 0], np.float16)),
+        "word": pa.array(["x", "y"]),
+    }
+    pq.write_table(pa.table(columns), path)
+    table = read_tables([path], DataConfig())
+    types = [str(kind) for kind in table.schema.types]
+    assert types == ["string", "binary", "float", "string"]
+    assert table["view"].to_pylist() == ["a", None]
+
+
+def test_more_columns_than_anybody_has_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"c{n}" for n in range(20_000)) + "\n" + ",".join("1" * 20_000) + "\n")
+    with pytest.raises(DataError, match="20000 columns, more than"):
+        read_tables([path], DataConfig())

@@ -21,10 +21,8 @@ from standing_orders.runs.folder import RunFolder
 
 CONFIG = DetectConfig(
     checkpoint_every=3,
-    team=TeamConfig(hidden=(8,), critic="shared"),
-    learn=LearnConfig(
-        iterations=8, steps=200, minibatches=2, epochs=2, gradient="sampled", returns="running"
-    ),
+    team=TeamConfig(hidden=(8,), critic="shared", trees=4),
+    learn=LearnConfig(iterations=8, steps=200, minibatches=2, epochs=2, gradient="sampled"),
     rules=RulesConfig(mode="lagrange"),
 )
 # Trains or resumes on a small stream, and kills itself after that many updates.

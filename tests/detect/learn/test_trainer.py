@@ -10,7 +10,7 @@ import torch
 from standing_orders.detect.config import DetectConfig, LearnConfig, RulesConfig, TeamConfig
 from standing_orders.detect.data.events import DataSet, Events
 from standing_orders.detect.data.synthetic import make_sessions
-from standing_orders.detect.learn.trainer import Trainer
+from standing_orders.detect.learn.trainer import Trainer, budget_of
 from standing_orders.errors import ConfigError, NumericsError, VotingError
 
 
@@ -35,9 +35,10 @@ def config_of(
     learn: dict[str, Any] | None = None, rules: dict[str, Any] | None = None, **team: Any
 ) -> DetectConfig:
     torch.set_num_threads(1)
-    small = {"steps": 200, "iterations": 3, "minibatches": 2, "epochs": 2}
+    small = {"steps": 200, "iterations": 3, "minibatches": 2, "epochs": 2, "patience": 0,
+             "tamper": 0.0}  # fmt: skip
     return DetectConfig(
-        team=TeamConfig(hidden=(16,), **team),
+        team=TeamConfig(hidden=(16,), **({"trees": 0} | team)),
         learn=LearnConfig(**(small | (learn or {}))),
         rules=RulesConfig(**(rules or {})),
     )
@@ -56,10 +57,13 @@ def run(config: DetectConfig, data: DataSet) -> tuple[Trainer, list[dict[str, An
         ({}, {}),
         ({"gradient": "sampled"}, {"critic": "shared"}),
         ({"gradient": "sampled", "credit": "vote"}, {"network": "lstm"}),
-        ({"gradient": "sampled", "returns": "running", "advantages": "agent"}, {"views": "split"}),
-        ({"advantages": "team", "visits": "all"}, {"network": "lstm", "activation": "tanh"}),
-        ({"final_entropy": 0.0}, {"agents": 1, "faults": 0, "vote": "none"}),
+        ({"gradient": "sampled", "advantages": "agent"}, {"views": "split"}),
+        ({"advantages": "team"}, {"network": "lstm", "activation": "tanh"}),
+        ({}, {"agents": 1, "faults": 0, "vote": "none"}),
         ({}, {"faults": 0, "vote": "average"}),
+        ({"tamper": 1.0}, {"trees": 3, "views": "overlap"}),
+        ({}, {"trees": 3, "network": "lstm"}),
+        ({"gradient": "sampled"}, {"trees": 3, "views": "split", "critic": "shared"}),
     ],
 )
 @pytest.mark.parametrize("task", ["records", "sessions"])
@@ -108,13 +112,11 @@ def test_every_session_comes_once_in_a_pass() -> None:
     assert not np.array_equal(np.concatenate(drawn[:3]), np.concatenate(drawn[3:]))
 
 
-def test_step_size_and_entropy_fall_linearly() -> None:
-    learn = {"iterations": 4, "learning_rate": 1e-2, "final_learning_rate": 2e-3, "entropy": 0.4,
-             "final_entropy": 0.0}  # fmt: skip
+def test_step_size_falls_linearly() -> None:
+    learn = {"iterations": 4, "learning_rate": 1e-2, "final_learning_rate": 2e-3}
     _, records = run(config_of(learn), make_records())
     rates = [record["settings"]["learning_rate"] for record in records]
     assert rates == pytest.approx([1e-2, 8e-3, 6e-3, 4e-3])
-    assert records[2]["settings"]["entropy"] == pytest.approx(0.2)
 
 
 def test_prices_rise_while_a_rule_is_broken_and_the_curves_are_recorded() -> None:
@@ -147,11 +149,10 @@ def test_options_that_do_not_go_together_are_refused() -> None:
         Trainer(config_of(agents=1, faults=0), data)
     with pytest.raises(ConfigError, match="tolerates no fault"):
         Trainer(config_of(vote="average"), data)
-    for learn, team in (({"credit": "vote"}, {}), ({"returns": "running"}, {}),
-                        ({}, {"critic": "shared"})):  # fmt: skip
+    for learn, team in (({"credit": "vote"}, {}), ({}, {"critic": "shared"})):
         with pytest.raises(ConfigError, match="needs learn"):
             Trainer(config_of(learn, **team), data)
-    with pytest.raises(ConfigError, match="columns for 5 agents"):
+    with pytest.raises(ConfigError, match="4 sensors for 5 agents"):
         Trainer(config_of(agents=5, views="split"), data)
     with pytest.raises(ConfigError, match="no signal is called `colour`"):
         Trainer(config_of(rules={"own": ("odd: colour -> flagged",)}), data)
@@ -177,6 +178,64 @@ def test_every_rule_can_have_a_mode_of_its_own() -> None:
         "blocking": "shield", "steadiness": "watch", "calm": "fine",
     }  # fmt: skip
     assert [price["rule"] for price in records[-1]["prices"]] == ["detection"]
+
+
+def test_trees_decide_before_anything_is_learned() -> None:
+    data = make_records(1_200)
+    trainer = Trainer(config_of({"learning_rate": 1e-9}, trees=20), data)
+    record = trainer.step()
+    assert record["team"]["f1"] > 0.85  # out of fold
+    blind = Trainer(config_of({"learning_rate": 1e-9}), data).step()
+    assert blind["team"]["f1"] < 0.6
+
+
+def test_a_copy_with_a_lie_is_of_the_same_fold_as_the_session_it_is_of() -> None:
+    # Its label is noise: trees that had seen a copy would know it.
+    rng = np.random.default_rng(3)
+    data = make_records(600, gap=0.0)
+    data.train.is_threat[:] = rng.random(600) < 0.3
+    data.train.attacks[:] = np.where(data.train.is_threat, 0, -1)
+    trainer = Trainer(config_of({"tamper": 1.0}, trees=40), data)
+    opinions = trainer._features[:600, -1].numpy()
+    flagged, threat = opinions > np.median(opinions), data.train.is_threat
+    assert abs(flagged[threat].mean() - flagged[~threat].mean()) < 0.12
+
+
+def test_training_stops_when_validation_does_and_keeps_the_best() -> None:
+    data = make_records(600)
+    learn = {"iterations": 400, "patience": 2, "learning_rate": 0.05, "final_learning_rate": 0.05}
+    trainer, records = run(config_of(learn), data)
+    assert trainer.progress.stopped == "no better on validation"
+    assert len(records) < 400
+    assert trainer.validation_score() == pytest.approx(trainer.progress.best)
+    assert records[-1]["validation"] == {"score": trainer.progress.best, "looks": 2}
+
+
+def test_a_price_forbids_to_keep_the_best() -> None:
+    learn, rules = {"iterations": 30, "patience": 1}, {"mode": "lagrange"}
+    trainer, records = run(config_of(learn, rules), make_records())
+    assert (len(records), trainer.progress.best) == (30, None)
+
+
+def test_the_budget_grows_with_the_log() -> None:
+    small, large = make_records(600), make_records(60_000)
+    config = config_of({"iterations": None, "steps": 4_096})
+    assert budget_of(config, small) == 60
+    assert budget_of(config, large) == 147
+    assert Trainer(config, small).config.learn.iterations == 60
+
+
+def test_the_record_monitors_the_decisions() -> None:
+    _, records = run(config_of({"gradient": "sampled"}), make_records())
+    last = records[-1]
+    counts = last["decisions"]
+    assert sum(counts.values()) == last["events"]
+    right = counts["true_positives"] + counts["true_negatives"]
+    assert last["team"]["accuracy"] == pytest.approx(right / last["events"])
+    assert sum(last["actions"].values()) == pytest.approx(1)
+    flags = counts["true_positives"] + counts["false_positives"]
+    assert 1 - last["actions"]["allow"] == pytest.approx(flags / last["events"])
+    assert last["values"]["low"] < last["values"]["high"]
 
 
 def test_a_nan_is_named_with_its_update() -> None:

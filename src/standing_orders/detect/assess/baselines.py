@@ -19,27 +19,28 @@ same prices that judge everybody.
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import (  # type: ignore[import-untyped]
-    HistGradientBoostingClassifier,
-)
 from sklearn.exceptions import ConvergenceWarning  # type: ignore[import-untyped]
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from standing_orders.detect.actions import ALERT, ALLOW, BLOCK, QUARANTINE
 from standing_orders.detect.config import DetectConfig
 from standing_orders.detect.costs import Game, best_flag, optimal_threshold, stop_rewards
 from standing_orders.detect.data.events import DataSet, Events, Sessions
 from standing_orders.detect.team import Decisions
-from standing_orders.errors import ConfigError, DataError
-from standing_orders.seeding import child_seed
+from standing_orders.detect.trees import (
+    best_rounds,
+    boost,
+    one_thread,
+    random_state,
+    require_both_classes,
+)
+from standing_orders.errors import ConfigError
 
 MAX_ROUNDS = {"records": 200, "sessions": 100}  # trees, of which validation keeps the best number
 LOGISTIC_ITERATIONS = 300
@@ -118,6 +119,12 @@ def tune(statistic: Statistic, values: Values, game: Game) -> StoppingRule:
             if cost < best.validation_cost:
                 best = StoppingRule(statistic, float(threshold), action, cost)
     return best
+
+
+def _of_columns(
+    probability: Probability, kept: NDArray[np.int64], features: NDArray[np.float32]
+) -> Values:
+    return probability(features[:, kept])
 
 
 def _of_event(probability: Probability, events: Events) -> Values:
@@ -302,8 +309,16 @@ class Baselines:
         return partial(_of_history, logistic_probability(*self._so_far[0], self.config.seed))
 
     def _boost(self, train: Labelled, validation: Labelled) -> Probability:
-        rounds, seed = MAX_ROUNDS[self.data.task], self.config.seed
-        return boosted_probability(*train, *validation, seed=seed, max_rounds=rounds)
+        """Boosting on features of events, or of sessions so far, but for numbers in pieces."""
+        is_piece = self.data.train.is_piece
+        repeats = train[0].shape[1] // len(is_piece)
+        kept = np.flatnonzero(~np.append(np.tile(is_piece, repeats), [False])[: train[0].shape[1]])
+        (features, is_threat), (judged, truth) = train, validation
+        probability = boosted_probability(
+            features[:, kept], is_threat, judged[:, kept], truth,
+            seed=self.config.seed, max_rounds=MAX_ROUNDS[self.data.task],
+        )  # fmt: skip
+        return partial(_of_columns, probability, kept)
 
 
 def prefix_grid(lengths: NDArray[np.int64]) -> tuple[int, ...]:
@@ -333,8 +348,8 @@ def logistic_probability(
     seed: int,
 ) -> Probability:
     """Fit a logistic regression and return its P(threat)."""
-    _require_both_classes(is_threat)
-    model = LogisticRegression(max_iter=LOGISTIC_ITERATIONS, random_state=_random_state(seed))
+    require_both_classes(is_threat)
+    model = LogisticRegression(max_iter=LOGISTIC_ITERATIONS, random_state=random_state(seed))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # near enough is good enough here
         model.fit(features.astype(np.float64), is_threat)
@@ -355,44 +370,12 @@ def boosted_probability(
     The number of trees is the one with the lowest log loss on validation: a model with too many is
     too sure of itself, and its probabilities then do not fit the optimal threshold.
     """
-    _require_both_classes(is_threat)
-    with one_thread():
-        model = _boosting(max_rounds, seed).fit(features, is_threat)
-        if not len(validation_is_threat):
-            return partial(_predict, model)
-        stages = model.staged_decision_function(validation_features)
-        losses = [log_loss(stage.ravel(), validation_is_threat) for stage in stages]
-        best = int(np.argmin(losses)) + 1
+    model = boost(features, is_threat, rounds=max_rounds, seed=seed)
+    if len(validation_is_threat):
+        best, _ = best_rounds(model, validation_features, validation_is_threat)
         if best < max_rounds:  # the first trees of the same model
-            model = _boosting(best, seed).fit(features, is_threat)
+            model = boost(features, is_threat, rounds=best, seed=seed)
     return partial(_predict, model)
-
-
-def log_loss(log_odds: Values, is_threat: NDArray[np.bool_]) -> float:
-    """Mean of -log of the probability given to what was true."""
-    return float(np.mean(np.logaddexp(0.0, log_odds) - np.where(is_threat, log_odds, 0.0)))
-
-
-def _require_both_classes(is_threat: NDArray[np.bool_]) -> None:
-    if is_threat.all() or not is_threat.any():
-        kind = "threats" if is_threat.any() else "benign events"
-        raise DataError(f"the training part has nothing but {kind}: a classifier needs both")
-
-
-def _boosting(num_rounds: int, seed: int) -> Any:
-    return HistGradientBoostingClassifier(
-        max_iter=num_rounds, early_stopping=False, random_state=_random_state(seed)
-    )
-
-
-def one_thread() -> AbstractContextManager[object]:
-    """On a busy machine several OpenMP threads wait for each other fifty times as long."""
-    limit: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="openmp")
-    return limit
-
-
-def _random_state(seed: int) -> int:
-    return child_seed(seed, "detect", "classifier") % 2**32  # scikit-learn's range
 
 
 def _predict(model: Any, features: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -9,9 +9,9 @@ from sklearn.ensemble import (  # type: ignore[import-untyped]
 )
 from sklearn.model_selection import StratifiedKFold  # type: ignore[import-untyped]
 
-from standing_orders.detect.assess.baselines import one_thread
 from standing_orders.detect.data.events import DataSet, Events, Task
 from standing_orders.detect.metrics import sweep
+from standing_orders.detect.trees import one_thread
 from standing_orders.seeding import child_seed
 
 MAX_TRAINING_EVENTS = 40_000

@@ -1,185 +1,30 @@
-"""How good a team or a baseline is on the test part, and everything about a trained run."""
+"""Everything about a trained run: figures, liars, tampered sensors, rules, agreement."""
 
-import itertools
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from standing_orders.detect.actions import ALLOW, NUM_ACTIONS
-from standing_orders.detect.assess.baselines import Decider
+from standing_orders.detect.actions import NUM_ACTIONS
+from standing_orders.detect.assess.figures import assess, main_figure
+from standing_orders.detect.assess.liars import LiarFigures, agree_by_messages, assess_liars
+from standing_orders.detect.assess.tampering import TamperFigures, assess_tampering
 from standing_orders.detect.config import DetectConfig
-from standing_orders.detect.costs import Game, play
-from standing_orders.detect.data.events import DataSet, Task
+from standing_orders.detect.data.events import DataSet
+from standing_orders.detect.data.load import load_more
 from standing_orders.detect.learn.foresight import foreseen_shares, validation_batch
-from standing_orders.detect.learn.run import KIND, config_of, load_team
-from standing_orders.detect.metrics import (
-    Figures,
-    count_decisions,
-    find_alarms,
-    record_figures,
-    session_figures,
-    sweep,
-)
+from standing_orders.detect.learn.run import KIND, config_of, load_alone, load_team
+from standing_orders.detect.metrics import Figures, collapse_of
+from standing_orders.detect.standard import Standard
 from standing_orders.detect.team import Decisions, Judged, Team, as_streams, make_book
+from standing_orders.errors import ConfigError
 from standing_orders.runs.loop import latest_of
-from standing_orders.seeding import child_seed
-from standing_orders.stats import Interval, bootstrap_interval
-from standing_orders.voting import LIARS, Committee, Conditions, agree, lie
+from standing_orders.voting import Committee
 
-MAX_SUBSETS = 20  # of agents that lie, tried for each number of liars
-LOWER_IS_BETTER = (
-    "cost", "mean_cost", "alarms_per_1000_benign", "false_alarm_rate", "no_quorum",
-)  # fmt: skip
-# A network that is calm, and one that loses, delays and reorders messages for a while first.
-NETWORKS = {
-    "calm": Conditions(),
-    "rough": Conditions(settle_time=30.0, early_delay=20.0, loss_prob=0.3, slow_prob=0.2),
-}
 _LATELY = 20  # updates
 _TOO_OFTEN = 1.5  # times what is allowed; a price that has settled swings about it
-
-
-def main_figure(task: str) -> str:
-    """The figure that teams are compared by."""
-    return "f1" if task == "records" else "mean_cost"
-
-
-def assess(
-    decider: Decider,
-    data: DataSet,
-    config: DetectConfig,
-    *,
-    judged: Decisions | None = None,
-    with_intervals: bool = False,
-) -> Figures:
-    """All figures of a team or a baseline on the test part.
-
-    Args:
-        decider: what is judged.
-        data: the events; thresholds are fixed on the validation part.
-        config: costs, and the seed of the bootstrap.
-        judged: what it decides about the test part, if that is known already.
-        with_intervals: add 95 % intervals of the main figure over resampled sessions.
-    """
-    test, seen = data.test, np.unique(data.train.attacks[data.train.is_threat])
-    found = judged or decider.judge(test)
-    game = config.game_of(test, data.task)
-    if data.task == "records":
-        scores = decider.judge(data.validation).scores
-        threshold = sweep(scores, data.validation.is_threat).best_f1_threshold()
-        figures = record_figures(
-            test, found.scores, found.actions, game,
-            rewards=config.costs.rewards(), f1_threshold=threshold, seen=seen,
-        )  # fmt: skip
-    else:
-        figures = session_figures(test, found.scores, found.actions, game, seen=seen)
-    if with_intervals:
-        figures["interval"] = asdict(_interval(found.actions, game, data.task, config.seed))
-    return {name: _plain(value) for name, value in figures.items()}
-
-
-def _interval(actions: NDArray[np.int64], game: Game, task: Task, seed: int) -> Interval:
-    """Of the main figure, over resampled sessions."""
-    statistic: Callable[[NDArray[np.int64]], float]
-    if task == "records":
-        flagged = actions != ALLOW
-
-        def statistic(sessions: NDArray[np.int64]) -> float:
-            return count_decisions(flagged[sessions], game.is_threat[sessions]).f1
-    else:
-        costs = -game.sessions.fold(np.add, play(game, actions).rewards)
-
-        def statistic(sessions: NDArray[np.int64]) -> float:
-            return float(costs[sessions].mean())
-
-    rng = np.random.Generator(np.random.Philox(child_seed(seed, "detect", "bootstrap")))
-    return bootstrap_interval(statistic, game.sessions.num_sessions, rng)
-
-
-def _plain(value: Any) -> Any:
-    """Numbers that files can hold: one that is not finite becomes None."""
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def vote_figures(actions: NDArray[np.int64], game: Game, task: Task) -> dict[str, float]:
-    """What is said about every vote: the main figure, then threats found and false alarms."""
-    if task == "records":
-        counts = count_decisions(actions != ALLOW, game.is_threat)
-        names = ("f1", "recall", "alarms_per_1000_benign")
-        return {name: getattr(counts, name) for name in names}
-    played = play(game, actions)
-    alarms = find_alarms((actions != ALLOW) & played.is_open, game)
-    return {
-        "mean_cost": -float(game.sessions.fold(np.add, played.rewards).mean()),
-        "detection_rate": alarms.detection_rate,
-        "false_alarm_rate": alarms.false_alarm_rate,
-    }
-
-
-@dataclass(frozen=True)
-class Spread:
-    """A figure over the choices of who lies."""
-
-    mean: float
-    worst: float
-
-
-@dataclass(frozen=True)
-class LiarFigures:
-    """What a number of liars of one kind does to the team."""
-
-    kind: str
-    num_liars: int
-    figures: dict[str, Spread]  # the main figure first, the share of events without a quorum last
-
-    @property
-    def main(self) -> Spread:
-        """The main figure."""
-        return next(iter(self.figures.values()))
-
-
-def assess_liars(team: Team, judged: Judged, data: DataSet) -> list[LiarFigures]:
-    """All that is said about a vote on the test part, for each kind of liar and 0 to n liars."""
-    agents, seed = team.config.team.agents, team.config.seed
-    game = team.config.game_of(data.test, data.task)
-    trials = [
-        (kind, liars)
-        for kind, count in itertools.product(LIARS, range(agents + 1))
-        for liars in itertools.islice(itertools.combinations(range(agents), count), MAX_SUBSETS)
-    ]
-
-    def cast(kind: str, liars: Sequence[int]) -> NDArray[np.int8]:  # (num_events, agents)
-        child = child_seed(seed, "detect", "liars", kind, *liars)
-        rng = np.random.Generator(np.random.Philox(child))
-        return lie(kind, judged.votes, liars, rng, num_choices=NUM_ACTIONS)
-
-    ballots = itertools.starmap(cast, trials)
-    outcomes, _ = team.outcomes(ballots, judged.probs, game.sessions)
-    found: dict[tuple[str, int], list[dict[str, float]]] = {}
-    for (kind, liars), outcome in zip(trials, outcomes, strict=True):
-        figures = vote_figures(outcome.actions, game, data.task)
-        figures["no_quorum"] = float((~outcome.has_quorum).mean())
-        found.setdefault((kind, len(liars)), []).append(figures)
-    return [
-        LiarFigures(kind, count, {name: _spread(name, rows) for name in rows[0]})
-        for (kind, count), rows in found.items()
-    ]
-
-
-def _spread(name: str, rows: Sequence[dict[str, float]]) -> Spread:
-    values, worst = [row[name] for row in rows], max if name in LOWER_IS_BETTER else min
-    return Spread(float(np.mean(values)), worst(values))
 
 
 def assess_rules(found: Decisions, data: DataSet, config: DetectConfig) -> Figures:
@@ -219,18 +64,29 @@ class Evaluation:
     foresight: Figures
     shielded: Figures | None
     agreements: list[Figures]  # by kind of liar; empty unless asked for
+    tampering: list[TamperFigures]  # by attack on a sensor; empty unless asked for
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return asdict(self)
+        return asdict(self) | {"tampering": [one.to_json() for one in self.tampering]}
 
 
-def evaluate_run(path: Path, *, num_agreements: int = 0) -> Evaluation:
+def evaluate_run(
+    path: Path,
+    *,
+    files: Sequence[Path] = (),
+    num_agreements: int = 0,
+    batch: int = 1,
+    with_tampering: bool = False,
+) -> Evaluation:
     """Judge the team of a run folder.
 
     Args:
         path: the run folder.
+        files: labelled events to judge it by instead of its test part; no other file is needed.
         num_agreements: events of the test part that the agents also agree on by messages.
+        batch: events that they agree on together.
+        with_tampering: judge the test part also with each sensor compromised, in every way.
 
     Raises:
         VotingError: too few agents for an agreement without trust.
@@ -240,62 +96,51 @@ def evaluate_run(path: Path, *, num_agreements: int = 0) -> Evaluation:
     if num_agreements:
         told = config_of(folder).team
         Committee(told.agents, told.faults, NUM_ACTIONS)  # refused here, not after minutes of work
-    team, data = load_team(path)
+    team, data, standard = _open(path, config_of(folder), files)
+    if standard is not None and with_tampering:
+        raise ConfigError("tamper: what a sensor says of benign events is taken from the training "
+                          "part, which is not there")  # fmt: skip
     config, judged = team.config, team.judge(data.test)
     has_vote, has_heads = config.team.vote == "quorum", config.learn.foresight > 0
     return Evaluation(
         data_name=data.name,
         updates=checkpoint.index,
-        iterations=config.learn.iterations,
+        iterations=config.learn.iterations or checkpoint.index,
         main_figure=main_figure(data.task),
         faults=config.team.faults,
-        figures=assess(team, data, config, judged=judged, with_intervals=True),
+        figures=assess(team, data, config, judged=judged, standard=standard, with_intervals=True),
         liars=assess_liars(team, judged, data) if has_vote else [],
         rules=assess_rules(judged, data, config),
         foresight=assess_foresight(team, judged, data) if has_heads else {},
         shielded=judged.shielded,
-        agreements=agree_by_messages(judged.votes[:num_agreements], config),
+        agreements=agree_by_messages(team, judged, data, num_events=num_agreements, batch=batch),
+        tampering=assess_tampering(team, data, config) if with_tampering else [],
     )
 
 
-def agree_by_messages(votes: NDArray[np.int8], config: DetectConfig) -> list[Figures]:
-    """Let the agents agree without a trusted counter, as many of them lying as they tolerate.
+def _open(
+    path: Path, config: DetectConfig, files: Sequence[Path]
+) -> tuple[Team, DataSet, Standard | None]:
+    """The team and its events; from the folder alone, if only test files are there, or others."""
+    is_there = all(file.exists() for file in config.data)
+    if not files and (is_there or not config.test_data):
+        return *load_team(path), None
+    team, standard = load_alone(path)
+    paths = tuple(files) or config.test_data
+    test = load_more(config.data_config().model_copy(update={"data": paths}), standard.schema)
+    if config.session_end and standard.schema.task == "sessions":
+        test = test.with_ends()
+    none, name = test.take_sessions([]), paths[0].name
+    task = standard.schema.task
+    return team, DataSet(name, task, train=none, validation=none, test=test, dropped={}), standard
 
-    Args:
-        votes: (num_events, agents), what each would vote if it were honest.
-        config: of the team.
 
-    Returns:
-        For each network and kind of liar; view changes and messages are means an event. Nothing
-        without votes.
-
-    Raises:
-        VotingError: n < 3f + 1, or f = 0.
-    """
-    found = []
-    for network, kind in itertools.product(NETWORKS, LIARS if len(votes) else ()):
-        outcome = agree(
-            votes,
-            config.team.faults,
-            num_choices=NUM_ACTIONS,
-            liars=dict.fromkeys(range(config.team.faults), kind),
-            conditions=NETWORKS[network],
-            seed=child_seed(config.seed, "detect", "agree", kind),
-        )
-        found.append(
-            {
-                "network": network,
-                "liar": kind,
-                "events": len(votes),
-                "agreed": float(outcome.has_agreement.mean()),
-                "in_range": float(outcome.is_valid.mean()),
-                "undecided": outcome.num_undecided,
-                "fallbacks": outcome.num_fallbacks,
-                "view_changes": float(outcome.views.clip(0).max(axis=1).mean()),
-                "messages_per_event": outcome.num_messages / len(votes),
-            }
-        )
-    return found
+def collapses(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line if the decisions of the last update are nearly all the same."""
+    if not records or "actions" not in records[-1]:
+        return []
+    said = collapse_of(records[-1]["actions"], records[-1]["team"]["recall"])
+    return [f"update {records[-1]['update']}: {said}"] if said else []
 
 
 def rules_not_kept(records: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -16,16 +16,21 @@ et al., "On embeddings for numerical features in tabular deep learning", NeurIPS
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.detect.data.columns import Column, NumericColumn, WordColumn
 from standing_orders.detect.data.options import DataConfig
+from standing_orders.errors import CheckpointError
 
 MAX_DEVIATION = 5.0  # standard deviations at which z is cut
 HUGE = 1e100  # sizes beyond it count as infinite
 MIN_COUNT = 20  # of a frequent value, or 2 % of a small training part
+MAX_KNOWN = 1_000  # values of a category that are told from new ones
 CONSTANT = "constant in the training part"
 OTHER, MISSING = "other", "missing"
 
@@ -43,6 +48,7 @@ class NumberEncoder:
     deviation: float
     edges: NDArray[np.float64]  # (num_pieces + 1,) or (0,)
     marks_missing: bool
+    had_missing: bool  # in training
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -51,21 +57,47 @@ class NumberEncoder:
         pieces = [f"{self.name}[{i}]" for i in range(len(self.edges) - 1)]
         return (*size, *pieces, *([f"{self.name}={MISSING}"] if self.marks_missing else []))
 
-    def encode(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Features of some values, (num_rows, num_features)."""
+
+class _Numbers:
+    """All numeric columns side by side: one event costs hardly more than one column does."""
+
+    def __init__(self, parts: Sequence[NumberEncoder], firsts: Sequence[int]) -> None:
+        self.names = [part.name for part in parts]
+        values = ("low", "high", "median", "unit", "mean", "deviation")
+        (self._low, self._high, self._median, self._unit, self._mean, self._deviation) = (
+            np.array([getattr(part, name) for part in parts]) for name in values
+        )
+        # For each feature: its place among all features, and its column here.
+        sizes, pieces, marks = [], [], []
+        for column, (part, first) in enumerate(zip(parts, firsts, strict=True)):
+            at = first
+            if part.deviation:
+                sizes.append((at, column))
+                at += 1
+            for start, end in pairwise(part.edges.tolist()):
+                pieces.append((at, column, start, end))
+                at += 1
+            if part.marks_missing:
+                marks.append((at, column))
+        self._sizes, self._marks = (np.array(one, dtype=np.int64).reshape(-1, 2).T
+                                    for one in (sizes, marks))  # fmt: skip
+        table = np.array(pieces).reshape(-1, 4).T
+        self._pieces, self._start, self._end = table[:2].astype(np.int64), table[2], table[3]
+
+    def encode(self, values: NDArray[np.float64], features: NDArray[np.float32]) -> None:
+        """Fill in the features of numbers, (num_rows, num_columns)."""
         is_missing = np.isnan(values)
-        x = np.where(is_missing, self.median, values)
-        x = np.where(x > HUGE, self.high, np.where(x < -HUGE, self.low, x))
-        parts = []
-        if self.deviation:
-            z = (_signed_log(x, self.unit) - self.mean) / self.deviation
-            parts.append(np.clip(z, -MAX_DEVIATION, MAX_DEVIATION)[:, None])
-        if len(self.edges):
-            start, end = self.edges[:-1], self.edges[1:]
-            parts.append(np.clip((x[:, None] - start) / (end - start), 0, 1))
-        if self.marks_missing:
-            parts.append(is_missing[:, None].astype(np.float64))
-        return np.concatenate(parts, axis=1).astype(np.float32)
+        x = np.where(is_missing, self._median, values)
+        x = np.where(x > HUGE, self._high, np.where(x < -HUGE, self._low, x))
+        places, columns = self._sizes
+        z = _signed_log(x[:, columns], self._unit[columns]) - self._mean[columns]
+        z /= self._deviation[columns]
+        features[:, places] = np.clip(z, -MAX_DEVIATION, MAX_DEVIATION)
+        places, columns = self._pieces
+        share = (x[:, columns] - self._start) / (self._end - self._start)
+        features[:, places] = np.clip(share, 0, 1)
+        places, columns = self._marks
+        features[:, places] = is_missing[:, columns]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +105,36 @@ class WordEncoder:
     """A fitted categorical column."""
 
     name: str
-    slots: NDArray[np.int64]  # (num_words + 1,): feature of each code, -1 none; last: missing
-    features: tuple[str, ...]
+    frequent: tuple[str, ...]  # values with a feature each
+    marks_rare: bool  # one more for all other values
+    marks_missing: bool
+    had_missing: bool  # in training
+    rare: tuple[str, ...] | None  # other values in training; None if there are too many to keep
 
-    def encode(self, codes: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Features of some codes, (num_rows, num_features)."""
-        slots = self.slots[codes]  # code -1, missing, is the last
-        return np.equal(slots[:, None], np.arange(len(self.features))).astype(np.float32)
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Name of each feature."""
+        marks = ((OTHER, self.marks_rare), (MISSING, self.marks_missing))
+        names = (*self.frequent, *(name for name, is_marked in marks if is_marked))
+        return tuple(f"{self.name}={name}" for name in names)
+
+    def encode(self, column: WordColumn) -> NDArray[np.float32]:
+        """Features of a column, (num_rows, num_features)."""
+        place = {word: slot for slot, word in enumerate(self.frequent)}
+        other = len(self.frequent) if self.marks_rare else -1
+        missing = len(self.features) - 1 if self.marks_missing else other
+        slots = np.array([*(place.get(word, other) for word in column.words), missing])
+        # Code -1, missing, is the last of the slots.
+        return np.equal(slots[column.values][:, None], np.arange(len(self.features))).astype(
+            np.float32
+        )
+
+    def is_new(self, column: WordColumn) -> NDArray[np.bool_]:  # (num_rows,)
+        """Rows with a value that training never showed."""
+        if self.rare is None:
+            return np.zeros(len(column.values), dtype=np.bool_)
+        known = {*self.frequent, *self.rare}
+        return np.array([*(word not in known for word in column.words), False])[column.values]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,28 +143,75 @@ class Encoder:
 
     parts: tuple[NumberEncoder | WordEncoder, ...]
 
-    @property
+    @cached_property
+    def _firsts(self) -> list[int]:
+        """Place of the first feature of each part."""
+        return [0, *np.cumsum([len(part.features) for part in self.parts]).tolist()][:-1]
+
+    @cached_property
+    def _numbers(self) -> _Numbers:
+        pairs = zip(self.parts, self._firsts, strict=True)
+        numbers = [(part, at) for part, at in pairs if isinstance(part, NumberEncoder)]
+        return _Numbers([part for part, _ in numbers], [at for _, at in numbers])
+
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """Name of each feature."""
         return tuple(name for part in self.parts for name in part.features)
 
-    @property
+    @cached_property
     def sources(self) -> tuple[str, ...]:
         """Input column of each feature."""
         return tuple(part.name for part in self.parts for _ in part.features)
 
+    def to_json(self) -> list[dict[str, Any]]:
+        """Plain data for a checkpoint."""
+        return [
+            {
+                name: value.tolist() if isinstance(value, np.ndarray) else value
+                for name, value in vars(part).items()
+            }
+            for part in self.parts
+        ]
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        """Read what `to_json` gave.
+
+        Raises:
+            CheckpointError: it is something else.
+        """
+        try:
+            return cls(tuple(_part(dict(one)) for one in data))
+        except (TypeError, ValueError, KeyError) as err:
+            raise CheckpointError(f"encoder: {err}") from err
+
     def encode(
-        self, columns: Sequence[Column], rows: NDArray[np.int64]
+        self, columns: Sequence[Column], rows: NDArray[np.int64] | None = None
     ) -> NDArray[np.float32]:  # (num_rows, num_features)
-        """Features of some rows of the columns that were fitted."""
+        """Features of some rows, or of all, of the columns that were fitted."""
         by_name = {column.name: column for column in columns}
-        features = np.empty((len(rows), len(self.columns)), dtype=np.float32)
-        at = 0
-        for part in self.parts:
-            block = part.encode(by_name[part.name].values[rows])  # type: ignore[arg-type]
-            features[:, at : at + block.shape[1]] = block
-            at += block.shape[1]
+        num_rows = len(columns[0].values) if rows is None else len(rows)
+        features = np.empty((num_rows, len(self.columns)), dtype=np.float32)
+        for part, first in zip(self.parts, self._firsts, strict=True):
+            if isinstance(part, WordEncoder):
+                column = by_name[part.name]
+                assert isinstance(column, WordColumn)
+                block = part.encode(column if rows is None else column.take(rows))
+                features[:, first : first + block.shape[1]] = block
+        if self._numbers.names:
+            told = [by_name[name].values for name in self._numbers.names]
+            numbers = [one if rows is None else one[rows] for one in told]
+            self._numbers.encode(np.stack(numbers, axis=1), features)
         return features
+
+
+def _part(values: dict[str, Any]) -> NumberEncoder | WordEncoder:
+    if "edges" in values:
+        return NumberEncoder(**values | {"edges": np.array(values["edges"], dtype=np.float64)})
+    rare = values["rare"]
+    lists = {"frequent": tuple(values["frequent"]), "rare": None if rare is None else tuple(rare)}
+    return WordEncoder(**values | lists)
 
 
 def fit_encoder(
@@ -146,7 +248,7 @@ def fit_encoder(
     return Encoder(tuple(parts)), dropped
 
 
-def _signed_log(x: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+def _signed_log(x: NDArray[np.float64], unit: float | NDArray[np.float64]) -> NDArray[np.float64]:
     return np.sign(x) * np.log1p(np.abs(x) / unit)
 
 
@@ -155,7 +257,8 @@ def _fit_numbers(
 ) -> NumberEncoder | None:
     values = column.values[rows]
     finite = values[np.abs(values) <= HUGE]
-    marks_missing = marks_missing and bool(np.isnan(values).any())
+    had_missing = bool(np.isnan(values).any())
+    marks_missing = marks_missing and had_missing
     if not len(finite) or (finite.min() == finite.max() and not marks_missing):
         return None
     low, high, median = float(finite.min()), float(finite.max()), float(np.median(finite))
@@ -175,6 +278,7 @@ def _fit_numbers(
         # One piece alone would say what z says.
         edges=edges if pieces and len(edges) > 2 else np.empty(0),
         marks_missing=marks_missing,
+        had_missing=had_missing,
     )
 
 
@@ -189,18 +293,15 @@ def _fit_words(
     # A small training part has no value that is frequent in absolute terms.
     enough = min(MIN_COUNT, max(2, len(rows) // 50))
     frequent = [int(code) for code in by_count if counts[code] >= enough]
-    if not frequent:
-        return WordEncoder(column.name, np.empty(0, dtype=np.int64), ())
-    names = [column.words[code] for code in frequent]
-    marks_missing = marks_missing and bool((codes < 0).any())
+    marks_missing = bool(frequent) and marks_missing and bool((codes < 0).any())
     is_rare = ~np.isin(codes, frequent) & ~(marks_missing & (codes < 0))
-    slots = np.full(len(column.words) + 1, -1, dtype=np.int64)
-    # A feature that training never shows would have weights that mean nothing.
-    if is_rare.any():
-        slots[:] = len(names)
-        names.append(OTHER)
-    slots[frequent] = np.arange(len(frequent))
-    if marks_missing:
-        slots[-1] = len(names)
-        names.append(MISSING)
-    return WordEncoder(column.name, slots, tuple(f"{column.name}={name}" for name in names))
+    rare = np.setdiff1d(codes[codes >= 0], frequent)
+    return WordEncoder(
+        column.name,
+        frequent=tuple(column.words[code] for code in frequent),
+        # A feature that training never shows would have weights that mean nothing.
+        marks_rare=bool(frequent) and bool(is_rare.any()),
+        marks_missing=marks_missing,
+        had_missing=bool((codes < 0).any()),
+        rare=tuple(column.words[code] for code in rare) if len(rare) <= MAX_KNOWN else None,
+    )

@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from standing_orders.errors import DataError, NumericsError
+
+if TYPE_CHECKING:
+    from standing_orders.detect.data.schema import Schema
 
 Task = Literal["records", "sessions"]
 Kind = TypeVar("Kind", bound=np.generic)
@@ -99,6 +102,15 @@ class Sessions:
 
 
 @dataclass(frozen=True, eq=False)
+class History:
+    """What sessions have shown so far, a row for each."""
+
+    totals: NDArray[np.float64]  # (num_sessions, num_features)
+    maxima: NDArray[np.float32]  # (num_sessions, num_features)
+    counts: NDArray[np.int64]  # (num_sessions,): events; 0: nothing yet
+
+
+@dataclass(frozen=True, eq=False)
 class Events:
     """Events with their truth, grouped into sessions; a record is a session of one event.
 
@@ -114,6 +126,8 @@ class Events:
     attacks: NDArray[np.int64]  # (num_events,): index into attack_names, -1 = benign
     attack_names: tuple[str, ...]
     starts: NDArray[np.int64]  # (num_sessions + 1,): session s is events starts[s]:starts[s + 1]
+    is_end: NDArray[np.bool_] | None = None  # (num_events,): only says that its session has ended
+    before: History | None = None  # of sessions that began earlier
 
     def __post_init__(self) -> None:
         num_events, num_features = self.features.shape
@@ -197,7 +211,39 @@ class Events:
             is_threat=self.is_threat[rows],
             attacks=self.attacks[rows],
             starts=self.sessions.take(chosen).starts,
+            is_end=None if self.is_end is None else self.is_end[rows],
         )
+
+    def with_ends(self) -> "Events":
+        """With one more event for each session: that it has ended, or been idle for too long.
+
+        It shows what the last event showed and belongs to the attack if that did, so it is the last
+        chance to answer; for a stop it counts as one more event that passed.
+        """
+        rows = np.insert(np.arange(self.num_events), self.starts[1:], self.starts[1:] - 1)
+        sessions = Sessions.of_lengths(self.lengths + 1)
+        return replace(
+            self,
+            features=self.features[rows],
+            is_threat=self.is_threat[rows],
+            attacks=self.attacks[rows],
+            starts=sessions.starts,
+            is_end=sessions.is_last,
+        )
+
+    @cached_property
+    def history(self) -> History:
+        """Totals, maxima and counts of the session up to each event, a row for each event."""
+        totals, maxima = self.features.astype(np.float64), self.features.copy()
+        counts = self.sessions.place + 1
+        if (before := self.before) is not None:
+            goes_on = before.counts > 0
+            firsts = self.starts[:-1][goes_on]
+            totals[firsts] += before.totals[goes_on]
+            maxima[firsts] = np.maximum(maxima[firsts], before.maxima[goes_on])
+            counts = counts + before.counts[self.session_index]
+        running = self.sessions.running
+        return History(running(np.add, totals), running(np.maximum, maxima), counts)
 
     def with_history(self) -> NDArray[np.float32]:  # (num_events, 3 * num_features + 1)
         """Features of each event beside their mean and maximum over its session so far.
@@ -205,10 +251,8 @@ class Events:
         The last column is the number of events so far. Nothing of a later event is used; of
         records it says the same thing three times.
         """
-        counts = self.sessions.place[:, None] + 1
-        totals = self.sessions.running(np.add, self.features.astype(np.float64))
-        maxima = self.sessions.running(np.maximum, self.features)
-        parts = (self.features, totals / counts, maxima, counts)
+        counts = self.history.counts[:, None]
+        parts = (self.features, self.history.totals / counts, self.history.maxima, counts)
         return np.concatenate([part.astype(np.float32) for part in parts], axis=1)
 
 
@@ -225,4 +269,10 @@ class DataSet:
     validation: Events
     test: Events
     dropped: dict[str, str]  # column -> why it is not an input
+    schema: "Schema | None" = None  # how more of such events are read; None: they cannot be
     notes: tuple[str, ...] = ()  # what was done to the data or looks odd about it, one line each
+
+    def with_ends(self) -> "DataSet":
+        """With an event for the end of each session; see `Events.with_ends`."""
+        parts = {name: getattr(self, name).with_ends() for name in ("train", "validation", "test")}
+        return replace(self, **parts)

@@ -12,16 +12,20 @@ from numpy.typing import NDArray
 from standing_orders.detect.data.columns import (
     Column,
     NumericColumn,
-    check_classes,
-    describe_labels,
-    find_leaks,
     parse_columns,
-    read_labels,
     read_times,
     read_words,
 )
+from standing_orders.detect.data.drift import fit_histograms
 from standing_orders.detect.data.encoding import Encoder, fit_encoder
 from standing_orders.detect.data.events import DataSet, Events
+from standing_orders.detect.data.labels import (
+    benign_words,
+    check_classes,
+    describe_labels,
+    find_leaks,
+    read_labels,
+)
 from standing_orders.detect.data.options import (
     ROLES,
     DataConfig,
@@ -29,6 +33,8 @@ from standing_orders.detect.data.options import (
     fill_options,
     find_files,
 )
+from standing_orders.detect.data.plan import Planned
+from standing_orders.detect.data.schema import Schema
 from standing_orders.detect.data.sessions import (
     PART_NAMES,
     TEST,
@@ -44,10 +50,11 @@ from standing_orders.detect.data.sessions import (
 from standing_orders.detect.data.synthetic import make_sessions
 from standing_orders.detect.data.tables import join_tables, read_tables
 from standing_orders.detect.data.traces import Traces, describe_traces, read_traces
-from standing_orders.errors import DataError
+from standing_orders.errors import ConfigError, DataError
+from standing_orders.memory import require_memory
 from standing_orders.seeding import child_seed
 
-__all__ = ["DataConfig", "load", "load_stream"]
+__all__ = ["DataConfig", "load", "load_more", "load_stream"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +66,10 @@ class _Source:
     is_test: NDArray[np.bool_]  # (num_rows,): of a file given as test data
     grouped: Grouped  # events by session, with their attacks
     attack_names: tuple[str, ...]
+    benign: tuple[str, ...]  # values of the label
     traces: Traces | None  # what the events are made of, if a row is a trace
     columns: list[Column] = field(default_factory=list)  # of rows; empty for traces
+    plan: list[Planned] = field(default_factory=list)
     dropped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -82,9 +91,14 @@ def load(config: DataConfig) -> DataSet:
         >>> load(DataConfig()).task
         'sessions'
     """
+    data = _load(config)
+    return data.with_ends() if config.session_end and data.task == "sessions" else data
+
+
+def _load(config: DataConfig) -> DataSet:
     if not config.data:
         config.check_together(has_labels=True)
-        return make_sessions(config.data_seed, pieces=config.pieces)
+        return make_sessions(config.data_seed, pieces=config.pieces, short=config.short)
     source = _read_source(config)
     try:
         check_classes(source.grouped.attacks >= 0, _names(config.data + config.test_data))
@@ -102,6 +116,7 @@ def load(config: DataConfig) -> DataSet:
         files = config.test_data if part == TEST and config.test_data else config.data
         check_classes(events.attacks >= 0, f"{_names(files)}: the {name} part")
     columns, encoder = _fit(source, grouped, parts)
+    require_memory(12.0 * len(grouped.rows) * len(encoder.columns), _names(config.data))
     train, validation, test = (
         _events_of(source, grouped.take(np.flatnonzero(parts == part)), columns, encoder)
         for part in (TRAIN, VALIDATION, TEST)
@@ -114,6 +129,25 @@ def load(config: DataConfig) -> DataSet:
         test=test,
         dropped=source.dropped,
         notes=tuple(source.notes),
+        schema=_schema(source, grouped.take(np.flatnonzero(parts == TRAIN)), encoder),
+    )
+
+
+def _schema(source: _Source, train: Grouped, encoder: Encoder) -> Schema | None:
+    """How more of such events are read; None for traces, whose columns are statistics of all."""
+    if source.traces:
+        return None
+    used = {part.name for part in encoder.parts}
+    columns = [column for column in source.columns if column.name in used]
+    return Schema(
+        name=source.config.data_name,
+        task="sessions" if source.config.session else "records",
+        names=tuple(source.table.column_names),
+        plan=tuple(source.plan),
+        encoder=encoder,
+        histograms=fit_histograms(columns, train.rows),
+        benign=source.benign,
+        attack_names=source.attack_names,
     )
 
 
@@ -132,6 +166,35 @@ def load_stream(config: DataConfig) -> Events:
     return _events_of(source, grouped, columns, encoder)
 
 
+def load_more(config: DataConfig, schema: Schema) -> Events:
+    """All events of labelled files, read as those that a team was trained on.
+
+    Args:
+        config: `data` names the files; the rest is as for training.
+        schema: of the training data.
+
+    Raises:
+        ConfigError, DataError: as `load`, but one class is enough.
+    """
+    config = fill_options(config)
+    if config.label is None:
+        raise ConfigError("label: the team was trained without one, so no figure can be given")
+    table = read_tables(find_files(config, config.data), config)
+    config.check_columns(table.column_names)
+    known = (schema.benign, schema.attack_names)
+    attacks, names = read_labels(table, config, known)
+    grouped = _group(config, table, attacks, _times(config, table, []), None)
+    return Events(
+        features=schema.read(table).features[grouped.rows],
+        columns=schema.encoder.columns,
+        sources=schema.encoder.sources,
+        is_threat=grouped.attacks >= 0,
+        attacks=grouped.attacks,
+        attack_names=names,
+        starts=grouped.sessions.starts,
+    )
+
+
 def _read_source(config: DataConfig) -> _Source:
     config, adapter = fill_options(config), adapter_of(config)
     config.check_together(has_labels=adapter.has_labels)
@@ -145,14 +208,15 @@ def _read_source(config: DataConfig) -> _Source:
     table = join_tables(tables, [paths[0] for paths in sets])
     config.check_columns(table.column_names)
     attacks, names = np.full(table.num_rows, -1, dtype=np.int64), tuple[str, ...]()
+    notes, benign = [adapter.note] if adapter.note else [], tuple[str, ...]()
     if config.label:
         attacks, names = read_labels(table, config)
-    notes = [adapter.note] if adapter.note else []
-    if config.label and (meant := describe_labels(table, config, attacks)):
-        notes.append(meant)
+        benign = benign_words(table, config.label, attacks)
+        if meant := describe_labels(table, config, attacks):
+            notes.append(meant)
     traces = read_traces(table[config.trace], config) if config.trace else None
     grouped = _group(config, table, attacks, _times(config, table, notes), traces)
-    source = _Source(config, table, is_test, grouped, names, traces, notes=notes)
+    source = _Source(config, table, is_test, grouped, names, benign, traces, notes=notes)
     if traces is None:
         _parse(source)
     return source
@@ -220,13 +284,12 @@ def _parse(source: _Source) -> None:
     )
     source.dropped.update({name: "ignored" for name in config.ignore if name not in source.dropped})
     inputs = [name for name in table.column_names if name not in source.dropped]
-    parsed = parse_columns(
-        table.select(inputs), numeric=config.numeric, categorical=config.categorical
-    )
+    parsed = parse_columns(table.select(inputs), config.told)
     for column in parsed.columns:
         if isinstance(column, NumericColumn):
             _check_numbers(source, column)
     source.columns.extend(parsed.columns)
+    source.plan.extend(parsed.plan)
     source.dropped.update(parsed.dropped)
     source.notes.extend(parsed.notes)
 
@@ -291,7 +354,7 @@ def _fit(
         for name in source.table.column_names:
             if name != config.trace:
                 source.dropped[name] = "describes the whole trace; only its tokens are inputs"
-    told = {*config.numeric, *config.categorical}
+    told = {name for name, kind in config.told.items() if kind != "out"}
     leaks, notes = find_leaks(columns, train.rows, train.attacks >= 0, told=told)
     kept = [column for column in columns if column.name not in leaks]
     encoder, useless = fit_encoder(kept, train.rows, config)

@@ -6,7 +6,7 @@ One flat model, so that it makes good flags. Imports nothing heavy.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 
@@ -14,6 +14,9 @@ from standing_orders.config import Config
 from standing_orders.errors import ConfigError, DataError
 
 Format = Literal["table", "nsl-kdd", "unsw-nb15", "unsw-nb15-stream", "adfa-ld", "darpa-trace-e5"]
+# What a column can be for: see `plan`.
+Kind = Literal["number", "category", "port", "network", "out"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 ROLES = ("label", "attack", "session", "trace", "time", "group")  # options that name one column
 
 
@@ -123,8 +126,9 @@ class DataConfig(Config):
 
     data: tuple[Path, ...] = Field(
         (),
-        description="CSV, CSV.gz or Parquet files, or the folder of a named format. Without any: a "
-        "synthetic stream of sessions, one in eleven an intrusion of several steps.",
+        description="Files of CSV, TSV, JSON lines (Suricata eve.json too), Zeek logs or Parquet, "
+        "plain or .gz, or the folder of a named format. Without any: a synthetic stream of "
+        "sessions, one in eleven an intrusion of several steps.",
     )
     test_data: tuple[Path, ...] = Field(
         (), description="Files that are the test part. Without any it is split off from the data."
@@ -197,10 +201,26 @@ class DataConfig(Config):
     categorical: tuple[str, ...] = Field(
         (), description="Columns to read as categories, such as ports or status codes."
     )
+    columns: tuple[str, ...] = Field(
+        (),
+        description="What columns are for, whatever they look like: NAME=KIND, where KIND is "
+        "number, category, port, network (the kind of network that an address is of) or out.",
+    )
     missing: Literal["indicator", "median", "refuse"] = Field(
         "indicator",
         description="Missing numbers become the training median; 'indicator' also adds an input "
         "that says so, 'refuse' stops at the first missing or infinite number.",
+    )
+    session_end: bool = Field(
+        False,
+        description="The end of a session, or an idle time-out, is an event of its own: the last "
+        "chance to answer an attack. For logs with many short sessions.",
+    )
+    short: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="Synthetic stream: share of sessions that are cut to one, two or three events.",
     )
     pieces: int = Field(
         8,
@@ -230,11 +250,12 @@ class DataConfig(Config):
         "drop them; repeated events may be real, so keep them. auto: as the format advises, keep "
         "for 'table'.",
     )
-    separator: Annotated[str, BeforeValidator(_spelled_out)] = Field(
-        ",",
+    separator: Annotated[str | None, BeforeValidator(_spelled_out)] = Field(
+        None,
         min_length=1,
         max_length=1,
-        description="What stands between the fields of a CSV; a tab is also `tab` or `\\t`.",
+        description="What stands between the fields of a CSV; a tab is also `tab` or `\\t`. "
+        "Without it: tab, semicolon, bar or comma, whichever the first line has most of.",
     )
     header: tuple[str, ...] = Field(
         (), description="Column names of a CSV whose first line is data already."
@@ -262,6 +283,12 @@ class DataConfig(Config):
         return self.data[0].name if self.format == "table" else self.format
 
     @property
+    def told(self) -> dict[str, Kind]:
+        """What the user says that columns are for; the names in `ignore` are not among them."""
+        kinds: dict[str, Kind] = dict.fromkeys(self.numeric, "number")
+        return kinds | dict.fromkeys(self.categorical, "category") | parse_told(self.columns)
+
+    @property
     def split_method(self) -> Literal["stratified", "time", "group"]:
         """The split, with `auto` decided."""
         if self.split != "auto":
@@ -278,12 +305,15 @@ class DataConfig(Config):
             ConfigError: two options contradict each other, or one is missing.
         """
         if not self.data:
-            told = self.model_dump(exclude_defaults=True).keys() - {"data_seed", "pieces"}
+            own = {"data_seed", "pieces", "session_end", "short"}
+            told = self.model_dump(exclude_defaults=True).keys() - own
             if about_files := [name for name in DataConfig.model_fields if name in told]:
                 raise ConfigError(
                     f"{', '.join(about_files)}: no files to read: name them with --data"
                 )
             return
+        if self.short:
+            raise ConfigError(f"short = {self.short:g}: is of the synthetic stream, not of files")
         if self.shares[0] <= 0:
             raise ConfigError("validation_share, test_share: they leave nothing to train on")
         if self.label is None and has_labels:
@@ -314,11 +344,33 @@ class DataConfig(Config):
         """
         named = [(role, getattr(self, role)) for role in ROLES]
         named += [(o, c) for o in ("ignore", "numeric", "categorical") for c in getattr(self, o)]
+        named += [("columns", name) for name in parse_told(self.columns)]
         for option, column in named:
             if column is not None and column not in there:
                 raise ConfigError(
                     f"{option}: no column {column!r}; there are {', '.join(there[:60])}"
                 )
+
+
+def parse_told(texts: tuple[str, ...]) -> dict[str, Kind]:
+    """Read NAME=KIND.
+
+    Raises:
+        ConfigError: it is something else.
+
+    Example:
+        >>> parse_told(("src_ip=network", "a=b=out"))
+        {'src_ip': 'network', 'a=b': 'out'}
+    """
+    told: dict[str, Kind] = {}
+    for text in texts:
+        name, equals, word = text.rpartition("=")
+        kind = next((kind for kind in KINDS if kind == word), None)
+        if not equals or kind is None:
+            raise ConfigError(f"columns = {text!r}: must be NAME=KIND, KIND one of "
+                              f"{', '.join(KINDS)}")  # fmt: skip
+        told[name] = kind
+    return told
 
 
 def adapter_of(config: DataConfig) -> Adapter:

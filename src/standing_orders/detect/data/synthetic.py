@@ -15,9 +15,11 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from standing_orders.detect.data.columns import parse_columns
+from standing_orders.detect.data.drift import fit_histograms
 from standing_orders.detect.data.encoding import fit_encoder
 from standing_orders.detect.data.events import DataSet, Events
 from standing_orders.detect.data.options import DataConfig
+from standing_orders.detect.data.schema import Schema
 from standing_orders.seeding import child_seed
 
 ACTIVITIES = (
@@ -97,6 +99,7 @@ def make_sessions(
     num_sessions: int = 5_000,
     threat_share: float = 0.09,
     pieces: int = 8,
+    short: float = 0.0,
 ) -> DataSet:
     """Make the synthetic stream: 60 % training, 20 % validation, 20 % test.
 
@@ -105,14 +108,15 @@ def make_sessions(
         num_sessions: sessions of all parts.
         threat_share: share of sessions with an intrusion, in each part.
         pieces: see `DataConfig.pieces`.
+        short: share of sessions that end after one, two or three events.
     """
     parts = {}
     for part, share in (("train", 0.6), ("validation", 0.2), ("test", 0.2)):
         rng = np.random.Generator(np.random.Philox(child_seed(seed, "synthetic", part)))
         kinds = [kind for kind in CHAINS if part == "test" or kind != UNSEEN]
         number = max(round(num_sessions * share), 2)
-        parts[part] = _make_part(rng, number, min(max(threat_share, 1 / number), 1), kinds)
-    events, dropped = _encode(parts, pieces)
+        parts[part] = _make_part(rng, number, min(max(threat_share, 1 / number), 1), kinds, short)
+    events, schema, dropped = _encode(parts, pieces)
     return DataSet(
         name="synthetic",
         task="sessions",
@@ -120,16 +124,28 @@ def make_sessions(
         validation=events["validation"],
         test=events["test"],
         dropped=dropped,
+        schema=schema,
         notes=(f"synthetic: {UNSEEN} occurs in the test part only",),
     )
 
 
-def _encode(parts: dict[str, _Part], pieces: int) -> tuple[dict[str, Events], dict[str, str]]:
-    """Events of each part, and columns that are no inputs."""
+def _encode(
+    parts: dict[str, _Part], pieces: int
+) -> tuple[dict[str, Events], Schema, dict[str, str]]:
+    """Events of each part, how they are read, and columns that are no inputs."""
     table = pa.concat_tables([table for table, _, _ in parts.values()])
-    columns = parse_columns(table).columns
-    num_train = parts["train"][0].num_rows
-    encoder, dropped = fit_encoder(columns, np.arange(num_train), DataConfig(pieces=pieces))
+    parsed, train = parse_columns(table), np.arange(parts["train"][0].num_rows)
+    columns = parsed.columns
+    encoder, dropped = fit_encoder(columns, train, DataConfig(pieces=pieces))
+    schema = Schema(
+        name="synthetic",
+        task="sessions",
+        names=tuple(table.column_names),
+        plan=parsed.plan,
+        encoder=encoder,
+        histograms=fit_histograms(columns, train),
+        attack_names=tuple(CHAINS),
+    )
     events, at = {}, 0
     for part, (rows, attacks, starts) in parts.items():
         features = encoder.encode(columns, np.arange(at, at + rows.num_rows))
@@ -143,11 +159,15 @@ def _encode(parts: dict[str, _Part], pieces: int) -> tuple[dict[str, Events], di
             attack_names=tuple(CHAINS),
             starts=starts,
         )
-    return events, dropped
+    return events, schema, dropped
 
 
 def _make_part(
-    rng: np.random.Generator, num_sessions: int, threat_share: float, kinds: list[str]
+    rng: np.random.Generator,
+    num_sessions: int,
+    threat_share: float,
+    kinds: list[str],
+    short: float,
 ) -> _Part:
     """Rows, attack of each row, and where sessions start."""
     is_threat = np.zeros(num_sessions, dtype=np.bool_)
@@ -164,6 +184,11 @@ def _make_part(
             session = session[: rng.integers(0, onset + 1)]
             onset = len(session)
             session = session + _chain(rng, CHAINS[names[kind]])
+        if short and rng.random() < short:
+            # The last events, so that an attack that is cut short is still one.
+            kept = min(int(rng.integers(1, 4)), len(session))
+            onset = max(0, onset - (len(session) - kept))
+            session = session[-kept:]
         activities.append(session)
         attacks.append([-1] * onset + [kind] * (len(session) - onset))
     lengths = np.array([len(session) for session in activities])

@@ -1,4 +1,4 @@
-"""Tables from CSV, CSV.gz and Parquet files, with a guard before anything large is read."""
+"""Tables from files of any format that is known, with a guard before anything large is read."""
 
 import gzip
 import io
@@ -8,17 +8,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pa_compute  # type: ignore[import-untyped]
 import pyarrow.csv as pa_csv  # type: ignore[import-untyped]
 import pyarrow.parquet as pa_parquet  # type: ignore[import-untyped]
 
+from standing_orders.detect.data.lines import find_dialect, read_events
 from standing_orders.detect.data.options import DataConfig
 from standing_orders.errors import DataError
+from standing_orders.memory import require_memory
 
 PARQUET_MAGIC = b"PAR1"
 GZIP_MAGIC = b"\x1f\x8b"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _CONVERT = "convert the file to UTF-8, for instance with iconv"
 _CHUNK_BYTES = 1 << 24
+_BATCH_ROWS = 1 << 16
+_MAX_COLUMNS = 10_000
+_CSV_GROWTH = 4  # bytes in memory for each one of a file: a digit and a comma become a number
+_HEAD_BYTES = 1 << 16  # by which a text log is told
 
 
 def read_tables(paths: Sequence[Path], config: DataConfig) -> pa.Table:
@@ -27,7 +34,7 @@ def read_tables(paths: Sequence[Path], config: DataConfig) -> pa.Table:
     What a file is shows in its first bytes, not in its name.
 
     Args:
-        paths: CSV, gzipped CSV or Parquet files.
+        paths: CSV, TSV, JSON lines, Zeek logs, plain or gzipped, or Parquet files.
         config: its `separator`, `header`, `max_rows` (in all) and `max_bytes` (of each file).
 
     Raises:
@@ -92,11 +99,11 @@ def _read(path: Path, config: DataConfig, max_rows: int) -> pa.Table:
         table = _read_parquet(path, max_rows, max_bytes)
     elif start[:2] == GZIP_MAGIC or path.suffix.lower() == ".gz":
         with pa.BufferReader(_unpack(path, max_bytes).getvalue()) as file:
-            table = _read_csv(path, file, config)
+            table = _read_text(path, file, config)
     else:
         # Arrow's own file: its threads may outlive a Python one and end the process.
         with pa.OSFile(str(path)) as file:
-            table = _read_csv(path, file, config)
+            table = _read_text(path, file, config)
     if table.num_rows == 0:
         raise DataError(f"{path}: a header but no rows")
     _check_rows(path, table.num_rows, max_rows)
@@ -104,14 +111,64 @@ def _read(path: Path, config: DataConfig, max_rows: int) -> pa.Table:
 
 
 def _read_parquet(path: Path, max_rows: int, max_bytes: int) -> pa.Table:
+    """A file in pieces, whatever it declares; text as dictionaries until its size is known."""
     try:
         with pa_parquet.ParquetFile(path) as file:
             groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
             _check_bytes(path, sum(group.total_byte_size for group in groups), max_bytes)
             _check_rows(path, file.metadata.num_rows, max_rows)
-            return file.read()
+            names = [field.name for field in file.schema_arrow if _is_texts(field.type)]
+            _check_columns(path, len(file.schema_arrow))
+        with pa_parquet.ParquetFile(path, read_dictionary=names) as file:
+            return _plain_types(pa.Table.from_batches(*_bounded(path, file, max_bytes)))
     except (pa.ArrowException, OSError) as err:
         raise DataError(f"{path}: not a readable Parquet file: {_first_line(err)}") from err
+
+
+def _bounded(
+    path: Path, file: pa_parquet.ParquetFile, max_bytes: int
+) -> tuple[list[pa.RecordBatch], pa.Schema]:
+    """Pieces of a Parquet file and their schema; it stops as soon as they are too large."""
+    rows = max(1, min(_BATCH_ROWS, _CHUNK_BYTES // (8 * max(len(file.schema_arrow), 1))))
+    batches: list[pa.RecordBatch] = []
+    size = 0
+    for batch in file.iter_batches(batch_size=rows):
+        size += sum(map(_unpacked_bytes, batch.columns))
+        _check_bytes(path, size, max_bytes)
+        batches.append(batch)
+    return batches, batches[0].schema if batches else file.schema_arrow
+
+
+def _unpacked_bytes(column: pa.Array) -> int:
+    if not pa.types.is_dictionary(column.type) or not _is_texts(column.type.value_type):
+        return int(column.nbytes)
+    lengths = pa_compute.binary_length(column.dictionary)
+    return int(pa_compute.sum(lengths.take(column.indices)).as_py() or 0) + 4 * len(column)
+
+
+def _is_texts(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    )  # fmt: skip
+
+
+def _plain_types(table: pa.Table) -> pa.Table:
+    """Types that not every function of Arrow knows, as those that they all know."""
+    for place, field in enumerate(table.schema):
+        kind = field.type
+        if pa.types.is_dictionary(kind) and _is_texts(kind.value_type):
+            wanted = kind.value_type
+        elif pa.types.is_string_view(kind):
+            wanted = pa.string()
+        elif pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
+            wanted = pa.binary()
+        elif pa.types.is_float16(kind):
+            wanted = pa.float32()
+        else:
+            continue
+        table = table.set_column(place, field.name, table.column(place).cast(wanted))
+    return table
 
 
 def _unpack(path: Path, max_bytes: int) -> io.BytesIO:
@@ -130,9 +187,30 @@ def _unpack(path: Path, max_bytes: int) -> io.BytesIO:
     return content
 
 
-def _read_csv(path: Path, file: pa.NativeFile, config: DataConfig) -> pa.Table:
+def _read_text(path: Path, file: pa.NativeFile, config: DataConfig) -> pa.Table:
+    """A log of lines; a CSV is read by Arrow, which is faster and lets values hold line ends."""
+    require_memory(_CSV_GROWTH * file.size(), str(path))
+    head = file.read(_HEAD_BYTES).splitlines()
+    file.seek(0)
+    try:
+        dialect, _ = find_dialect(head, separator=config.separator, header=config.header)
+        if dialect.style == "csv":
+            return _read_csv(path, file, config, dialect.separator)
+        lines = [line for line in file.read().split(b"\n") if dialect.is_event(line)]
+        block = read_events(dialect, lines)
+    except DataError as err:
+        raise DataError(f"{path}: {err}") from err
+    for index, why in block.faults.items():
+        raise DataError(
+            f"{path}: {len(block.faults)} of {len(lines)} events cannot be read, the first of them "
+            f"event {index + 1}: {why}; mend them or leave them out"
+        )
+    return block.table
+
+
+def _read_csv(path: Path, file: pa.NativeFile, config: DataConfig, separator: str) -> pa.Table:
     read = pa_csv.ReadOptions(column_names=list(config.header) or None)
-    parse = pa_csv.ParseOptions(delimiter=config.separator)
+    parse = pa_csv.ParseOptions(delimiter=separator)
     convert = pa_csv.ConvertOptions(strings_can_be_null=True)
     try:
         try:
@@ -149,11 +227,12 @@ def _read_csv(path: Path, file: pa.NativeFile, config: DataConfig) -> pa.Table:
     except (pa.ArrowException, UnicodeDecodeError) as err:
         why = _first_line(_with_row(file, read, parse, err))
         raise DataError(f"{path}: not a readable CSV file: {why}") from err
+    _check_columns(path, table.num_columns)
     names = _names(path, table)
     _check_encoding(path, table)
     if table.num_columns == 1:
         raise DataError(
-            f"{path}: only one column found, {names[0]!r:.80}; is {config.separator!r} the "
+            f"{path}: only one column found, {names[0]!r:.80}; is {separator!r} the "
             "separator? Give the right one with --separator"
         )
     return table
@@ -215,6 +294,11 @@ def _check_bytes(path: Path, size: int, max_bytes: int) -> None:
             f"{path}: {size / 1e9:.3g} GB of data, more than the {max_bytes / 1e9:.3g} GB allowed; "
             "take a part of it or raise --max-bytes"
         )
+
+
+def _check_columns(path: Path, num_columns: int) -> None:
+    if num_columns > _MAX_COLUMNS:
+        raise DataError(f"{path}: {num_columns} columns, more than the {_MAX_COLUMNS} allowed")
 
 
 def _check_rows(path: Path, num_rows: int, max_rows: int) -> None:

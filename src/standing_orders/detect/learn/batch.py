@@ -13,14 +13,13 @@ from standing_orders.detect.actions import NUM_ACTIONS
 from standing_orders.detect.config import LearnConfig
 from standing_orders.detect.costs import Game, play, team_rewards
 from standing_orders.detect.data.events import Sessions
+from standing_orders.detect.engine import count_votes
 from standing_orders.detect.learn.credit import Credit, expected_credit, sampled_credit
 from standing_orders.detect.network import TeamNetwork
 from standing_orders.detect.rules import RuleBook
-from standing_orders.detect.team import Judged, Team, as_streams, count_votes
+from standing_orders.detect.team import Judged, Team, as_streams
 from standing_orders.learn import ppo
 from standing_orders.learn.sampling import sample_actions
-
-Scale = tuple[float, float]  # mean and spread that the critics' values are normalised by
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +43,14 @@ class Rollout:
         targets = self.credit.targets[used]
         return ppo.explained_variance(targets - self.credit.advantages[used], targets)
 
+    @property
+    def value_range(self) -> dict[str, float] | None:
+        """Lowest and highest value that the critics gave; None without critics."""
+        if self.credit.is_expected:
+            return None
+        values = self.credit.targets - self.credit.advantages
+        return {"low": float(values.min()), "high": float(values.max())}
+
 
 def collect(
     team: Team,
@@ -51,7 +58,6 @@ def collect(
     game: Game,
     book: RuleBook,
     *,
-    value_scale: Scale,
     seed: int,
 ) -> Rollout:
     """Let the team judge a batch.
@@ -61,7 +67,6 @@ def collect(
         features: of the events of the game, prepared.
         game: the sessions.
         book: the rules, at their present prices.
-        value_scale: see `Scale`.
         seed: of the actions drawn.
 
     Raises:
@@ -75,7 +80,7 @@ def collect(
         game=game,
         judged=judged,
         actions=actions,
-        credit=_credit(team, features, game, judged, actions, value_scale),
+        credit=_credit(team, features, game, judged, actions),
         rule_advantages=_rule_advantages(team, book, game, judged),
         rules=book.judge(streams).metrics,
     )
@@ -96,7 +101,6 @@ def _credit(
     game: Game,
     judged: Judged,
     actions: NDArray[np.int64],
-    value_scale: Scale,
 ) -> Credit:
     learn, weight = team.config.learn, team.config.costs.team
     assert learn.gamma is not None  # settled
@@ -108,9 +112,8 @@ def _credit(
         credit = expected_credit(
             judged.probs, scaled, gamma=learn.gamma, extra=extra * learn.reward_scale
         )
-        if learn.visits == "all":
-            credit = replace(credit, weights=np.ones_like(credit.weights))
-        return credit
+        # All events alike, however seldom an agent gets there: what it may need to know one day.
+        return replace(credit, weights=np.ones_like(credit.weights))
     if learn.credit == "vote":
         decided = count_votes(actions.T.astype(np.int8), judged.probs, team.config.team).actions
         played = [play(game, decided)] * len(actions)
@@ -120,11 +123,10 @@ def _credit(
     rewards += np.take_along_axis(extra, actions[:, :, None], axis=2)[:, :, 0]
     with torch.no_grad():
         values = team.network.value(features, game.sessions).numpy().astype(np.float64)
-    mean, spread = value_scale
     return sampled_credit(
         rewards * learn.reward_scale,
         played,
-        values * spread + mean,
+        values,
         game.sessions,
         gamma=learn.gamma,
         gae_lambda=learn.gae_lambda,
@@ -169,7 +171,7 @@ class Batch:
     old_log_probs: Tensor  # (agents, rows, NUM_ACTIONS)
     gains: Tensor  # (agents, rows, NUM_ACTIONS): positive parts of weight * advantage
     losses: Tensor  # (agents, rows, NUM_ACTIONS): negative parts
-    targets: Tensor  # (agents, rows): of the critics, normalised
+    targets: Tensor  # (agents, rows): of the critics
     weights: Tensor  # (agents, rows)
 
     def take(self, items: Tensor) -> "Batch":  # (n,)
@@ -181,7 +183,7 @@ class Batch:
         return Batch(features=self.features[rows], sessions=self.sessions.take(chosen), **cut)
 
 
-def build_batch(rollout: Rollout, config: LearnConfig, value_scale: Scale) -> Batch:
+def build_batch(rollout: Rollout, config: LearnConfig) -> Batch:
     """Everything the loss needs.
 
     An action's advantage counts with the probability that it was chosen with: pi(a) for all
@@ -203,7 +205,7 @@ def build_batch(rollout: Rollout, config: LearnConfig, value_scale: Scale) -> Ba
         old_log_probs=rollout.judged.log_probs,
         gains=_tensor(np.maximum(worth, 0.0) * shares + np.maximum(rules, 0.0) * chosen),
         losses=_tensor(np.minimum(worth, 0.0) * shares + np.minimum(rules, 0.0) * chosen),
-        targets=_tensor((credit.targets - value_scale[0]) / value_scale[1]),
+        targets=_tensor(credit.targets),
         weights=_tensor(credit.weights),
     )
 

@@ -5,16 +5,19 @@ from pathlib import Path
 
 import numpy as np
 
+from standing_orders.detect.actions import ACTION_NAMES
 from standing_orders.detect.config import DetectConfig
-from standing_orders.detect.data.events import DataSet
+from standing_orders.detect.data.events import DataSet, Events, Task
 from standing_orders.detect.data.load import load
 from standing_orders.detect.learn.trainer import Trainer
+from standing_orders.detect.standard import Standard
 from standing_orders.detect.team import Team, make_book, make_network, prepare
 from standing_orders.errors import CheckpointError
 from standing_orders.learn.ppo import use_one_thread
 from standing_orders.learn.snapshot import restore_network
+from standing_orders.runs.checkpoint import Checkpoint
 from standing_orders.runs.folder import RunFolder
-from standing_orders.runs.loop import Mirrors, OnUpdate, Report, RunKind, latest_of
+from standing_orders.runs.loop import Mirrors, OnUpdate, Report, RunKind, latest_of, of_checkpoint
 
 KIND = "detect"
 CSV_COLUMNS = {
@@ -33,11 +36,26 @@ CSV_COLUMNS = {
     "Rules": "rules",
     "Prices": "prices",
     "Foresight": "foresight",
+    "Accuracy": "team.accuracy",
+    "TP": "decisions.true_positives",
+    "FP": "decisions.false_positives",
+    "TN": "decisions.true_negatives",
+    "FN": "decisions.false_negatives",
+    "Actions": "actions",
+    "Values": "values",
 }
 TENSORBOARD_TAGS = {
     "charts/team_reward": "team.reward",
     "charts/team_f1": "team.f1",
     "charts/recall": "team.recall",
+    "charts/accuracy": "team.accuracy",
+    "charts/true_positives": "decisions.true_positives",
+    "charts/false_positives": "decisions.false_positives",
+    "charts/true_negatives": "decisions.true_negatives",
+    "charts/false_negatives": "decisions.false_negatives",
+    **{f"actions/{name}": f"actions.{name}" for name in ACTION_NAMES},
+    "values/low": "values.low",
+    "values/high": "values.high",
     "charts/false_alarm_rate": "team.false_alarm_rate",
     "charts/no_quorum": "team.no_quorum",
     "charts/events_seen": "team.events_seen",
@@ -168,8 +186,37 @@ def load_team(path: Path) -> tuple[Team, DataSet]:
     """
     use_one_thread()
     folder, checkpoint = latest_of(path, KIND)
-    config, data = config_of(folder), data_of(folder)
-    book = make_book(config.rules, data.task)
-    network = make_network(config, prepare(data.train, config), book)
-    restore_network(network, checkpoint.tensors)
-    return Team(network, config, data.task, book), data
+    data = data_of(folder)
+    prepared = prepare(data.train, config_of(folder))
+    return _team_of(folder, checkpoint, prepared, data.task), data
+
+
+def load_alone(path: Path) -> tuple[Team, Standard]:
+    """The team of a run at its last good checkpoint, by its folder alone.
+
+    Raises:
+        CheckpointError: the folder holds no such run, or too little of it: one of traces, or one
+            that was made before runs saved what a team needs in service.
+    """
+    use_one_thread()
+    folder, checkpoint = latest_of(path, KIND)
+    saved = checkpoint.data.get("standard")
+    if saved is None:
+        raise CheckpointError(
+            f"{path}: the run says nothing about how its events are read, so nothing can be judged "
+            "without its training files: it is of traces, or was made by an earlier version; train "
+            "again"
+        )
+    standard = Standard.from_json(saved)
+    team = _team_of(folder, checkpoint, standard.empty_events(), standard.schema.task)
+    return team, standard
+
+
+def _team_of(folder: RunFolder, checkpoint: Checkpoint, events: Events, task: Task) -> Team:
+    """The team at a checkpoint; `events` are prepared ones."""
+    config = config_of(folder)
+    book = make_book(config.rules, task)
+    network = make_network(config, events, book)
+    with of_checkpoint(checkpoint):
+        restore_network(network, checkpoint.tensors)
+    return Team(network, config, task, book)

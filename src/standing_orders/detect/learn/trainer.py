@@ -8,55 +8,34 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from standing_orders.detect.actions import ALLOW
 from standing_orders.detect.config import DetectConfig, LearnConfig, check_together
 from standing_orders.detect.costs import play
 from standing_orders.detect.data.events import DataSet
-from standing_orders.detect.learn.batch import Rollout, Scale, build_batch, collect, total_loss
+from standing_orders.detect.learn.batch import Rollout, build_batch, collect, total_loss
+from standing_orders.detect.learn.boosting import fit_trees
 from standing_orders.detect.learn.foresight import (
     foreseen_shares,
     learn_margins,
     stretches,
     validation_batch,
 )
-from standing_orders.detect.metrics import count_decisions
+from standing_orders.detect.metrics import action_shares, count_decisions, sweep
 from standing_orders.detect.network import TeamNetwork
+from standing_orders.detect.standard import fit_standard
+from standing_orders.detect.tamper import with_tampered_copies
 from standing_orders.detect.team import Team, as_streams, make_book, make_network, prepare
+from standing_orders.detect.views import sensors_of
 from standing_orders.errors import NumericsError
 from standing_orders.learn import learner, ppo
-from standing_orders.learn.snapshot import Arrays
+from standing_orders.learn.snapshot import Arrays, network_arrays, restore_network
 from standing_orders.seeding import child_seed
 
-_MIN_SPREAD = 1e-3
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Running mean and spread of the critics' targets (Chan et al. 1979)."""
-
-    count: float = 0.0
-    mean: float = 0.0
-    square: float = 0.0  # sum of squared deviations
-
-    def add(self, values: NDArray[np.float64], weights: NDArray[np.float64]) -> "Moments":
-        """With more values, of any shape, each with a weight."""
-        more = float(weights.sum())
-        if not more:
-            return self
-        mean = float((weights * values).sum()) / more
-        square = float((weights * (values - mean) ** 2).sum())
-        count, step = self.count + more, mean - self.mean
-        return Moments(
-            count,
-            self.mean + step * more / count,
-            self.square + square + step**2 * self.count * more / count,
-        )
-
-    @property
-    def scale(self) -> Scale:
-        """Mean and spread; 0 and 1 before anything is known."""
-        if not self.count:
-            return 0.0, 1.0
-        return self.mean, max(math.sqrt(self.square / self.count), _MIN_SPREAD)
+PASSES, MIN_UPDATES = 10, 60  # of a budget that is left open
+LOOK_EVERY = 10  # updates between looks at the validation part
+NO_BETTER = "no better on validation"  # why a run ends before its budget is used
+_BEST = "best."
+_MIN_ENTROPY = 0.02  # by which worths become logits
 
 
 @dataclass
@@ -64,6 +43,8 @@ class Progress(learner.Progress):
     """Counters of a run."""
 
     events: int = 0  # judged in training, each by the whole team
+    best: float | None = None  # score on the validation part, see `Trainer.look`
+    looks: int = 0  # since the best one
 
 
 class Trainer(learner.Learner[TeamNetwork, Progress]):
@@ -81,23 +62,39 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
     def __init__(self, config: DetectConfig, data: DataSet) -> None:
         config = config.settled(data.task)
         check_together(config)
-        self.config = config
+        train, origins = data.train, np.arange(data.train.num_sessions)
+        sensors = list(sensors_of(train, config.team).values())
+        if config.learn.tamper and len(sensors) > 1:
+            train, origins = with_tampered_copies(
+                train, sensors, share=config.learn.tamper,
+                seed=child_seed(config.seed, "detect", "tamper"),
+            )  # fmt: skip
+        self.config = config = config.with_part("learn", iterations=budget_of(config, data))
         self.book = make_book(config.rules, data.task)
-        events = prepare(data.train, config)
-        network = make_network(config, events, self.book)
-        weights = dict(network.named_parameters())
-        heads = [weights.pop(name) for name in list(weights) if name.startswith("heads.")]
-        optimiser = torch.optim.AdamW(
-            [{"params": list(weights.values())}, {"params": heads}], lr=config.learn.learning_rate,
-            eps=learner.ADAM_EPSILON, weight_decay=config.learn.weight_decay, fused=True,
-        )  # fmt: skip
-        super().__init__(network, optimiser, Progress(), checkpoint_every=config.checkpoint_every)
-        self.team = Team(network, config, data.task)
-        self.game = config.game_of(data.train, data.task)
-        self._features = torch.from_numpy(events.features)
+        events, validation = prepare(train, config), prepare(data.validation, config)
+        self.game = config.game_of(train, data.task)
         self._validation = config.game_of(data.validation, data.task)
-        self._validation_features = torch.from_numpy(prepare(data.validation, config).features)
-        self.moments = Moments()
+        network = make_network(config, events, self.book)
+        self._features = torch.from_numpy(events.features)
+        if network.forest is not None:
+            if data.task == "records":
+                assert config.learn.entropy is not None  # settled
+                scale = config.learn.reward_scale / max(config.learn.entropy, _MIN_ENTROPY)
+                network.worths.copy_(torch.from_numpy(config.costs.rewards() * scale))
+            self._features = fit_trees(
+                network, (events, self.game.has_begun), (validation, self._validation.has_begun),
+                origins=origins, seed=config.seed,
+            )  # fmt: skip
+        self._validation_features = network.tell(torch.from_numpy(validation.features))
+        super().__init__(
+            network, _optimiser(network, config.learn), Progress(),
+            checkpoint_every=config.checkpoint_every,
+        )  # fmt: skip
+        self.team = Team(network, config, data.task)
+        self._data = data
+        self._best = network_arrays(network)
+        if self._keeps_best:  # the first decisions of the trees may be the best ones
+            self.progress.best = self.validation_score()
 
     def step(self) -> dict[str, Any]:
         """Judge a batch and learn from it.
@@ -122,20 +119,18 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
             self._features[torch.from_numpy(rows)],
             self.game.take(sessions),
             self.book,
-            value_scale=self._value_scale(),
             seed=self._seed("actions"),
         )
 
     @property
     def has_budget(self) -> bool:
         """Whether the config allows more updates than have been done."""
+        assert self.config.learn.iterations is not None  # settled
         return self.updates < self.config.learn.iterations
 
     def learn(self, rollout: Rollout) -> dict[str, Any]:
         """Learn from a batch; see `step`."""
         now, progress = self.settings(), self.progress
-        if now.returns == "running":
-            self.moments = self.moments.add(rollout.credit.targets, rollout.credit.weights)
         rates = (now.learning_rate, now.foresight)
         for group, rate in zip(self.optimiser.param_groups, rates, strict=True):
             group["lr"] = rate
@@ -144,10 +139,12 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         progress.updates += 1
         progress.events += rollout.game.sessions.num_events
         progress.stopped = None if self.has_budget else learner.BUDGET_USED
+        if self._keeps_best:
+            self._look()
         return self._record(rollout, stats, now) | {"prices": prices, "foresight": foreseen}
 
     def _update(self, rollout: Rollout, now: LearnConfig) -> ppo.UpdateStats:
-        batch = build_batch(rollout, now, self._value_scale())
+        batch = build_batch(rollout, now)
         found = ppo.fit(
             self.network,
             self.optimiser,
@@ -164,6 +161,35 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
             explained_variance=rollout.explained_variance,
             **found.means,
         )
+
+    @property
+    def _keeps_best(self) -> bool:
+        """Whether the best team counts and not the last: a price makes them two things."""
+        return bool(self.config.learn.patience and not self.book.rules_of("fine", "lagrange"))
+
+    def _look(self) -> None:
+        """Judge the validation part now and then: keep the best weights, stop without progress."""
+        progress = self.progress
+        if progress.updates % LOOK_EVERY == 0 or progress.stopped:
+            score = self.validation_score()
+            progress.looks += 1
+            assert progress.best is not None
+            if score > progress.best:
+                progress.best, progress.looks = score, 0
+                self._best = network_arrays(self.network)
+            elif progress.looks >= self.config.learn.patience:
+                progress.stopped = NO_BETTER
+        if progress.stopped:
+            restore_network(self.network, self._best)
+
+    def validation_score(self) -> float:
+        """Mean reward of the vote on the validation part; of records PR-AUC is added to it."""
+        game = self._validation
+        judged = self.team.judge_rows(self._validation_features, game.sessions)
+        reward = float(play(game, judged.actions).rewards.sum() / game.sessions.num_sessions)
+        if self.team.task == "sessions":
+            return reward
+        return reward + sweep(judged.scores, game.is_threat).pr_auc
 
     def _learn_from_validation(self) -> tuple[dict[str, float | None], list[dict[str, Any]]]:
         """Let constraint heads and prices learn from events that the actors do not.
@@ -190,12 +216,12 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         return foreseen, prices
 
     def settings(self) -> LearnConfig:
-        """What the next update uses: step sizes and entropy fall linearly, if asked for."""
+        """What the next update uses: step sizes fall linearly, if asked for."""
         learn = self.config.learn
+        assert learn.iterations is not None  # settled
         done = self.updates / learn.iterations
         falling = {
             "learning_rate": (learn.learning_rate, learn.final_learning_rate),
-            "entropy": (learn.entropy, learn.final_entropy),
             "foresight": (learn.foresight, 0.0),
         }
         now = {
@@ -204,9 +230,6 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
             if first is not None and last is not None
         }
         return learn.model_copy(update=now)
-
-    def _value_scale(self) -> Scale:
-        return self.moments.scale if self.config.learn.returns == "running" else (0.0, 1.0)
 
     def _seed(self, name: str) -> int:
         return child_seed(self.config.seed, "detect", name, self.updates)
@@ -228,7 +251,7 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         game, judged = rollout.game, rollout.judged
         sessions, played = game.sessions, play(game, judged.actions)
         is_open = played.is_open
-        seen = count_decisions(judged.actions[is_open] != 0, game.is_threat[is_open])
+        seen = count_decisions(judged.actions[is_open] != ALLOW, game.is_threat[is_open])
         agents = [play(game, own).rewards.sum() for own in rollout.actions]
         return {
             "update": self.updates,
@@ -238,27 +261,58 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
                 "reward": _finite(played.rewards.sum() / sessions.num_sessions),
                 "f1": _finite(seen.f1),
                 "recall": _finite(seen.recall),
+                "accuracy": _finite(seen.accuracy),
                 "false_alarm_rate": _finite(seen.false_positive_rate),
                 "no_quorum": float((~judged.has_quorum).mean()),
                 "events_seen": float(is_open.sum() / sessions.num_sessions),
             },
+            "decisions": asdict(seen),
+            "actions": action_shares(judged.actions[is_open]),
+            "values": rollout.value_range,
             "agents": {"reward": [float(one / sessions.num_sessions) for one in agents]},
             "loss": asdict(stats),
             "settings": {"learning_rate": now.learning_rate, "entropy": now.entropy},
             "rules": dict(rollout.rules),
+            "validation": {"score": self.progress.best, "looks": self.progress.looks},
             "stopped": self.progress.stopped,
         }
 
+    def to_arrays(self) -> Arrays:
+        """Weights, optimiser and the best weights so far, for a checkpoint."""
+        best = {f"{_BEST}{name}": value for name, value in self._best.items()}
+        return super().to_arrays() | (best if self._keeps_best else {})
+
     def to_json(self) -> dict[str, Any]:
-        """Counters, prices and moments for a checkpoint."""
-        prices, moments = self.book.to_json(), asdict(self.moments)
-        return {"progress": super().to_json(), "prices": prices, "moments": moments}
+        """Counters, prices and what the team needs in service, for a checkpoint."""
+        standard = fit_standard(self.team, self._data)
+        return {
+            "progress": super().to_json(),
+            "prices": self.book.to_json(),
+            "standard": standard and standard.to_json(),
+        }
 
     def restore(self, arrays: Arrays, data: dict[str, Any]) -> None:
         """Go on from a checkpoint."""
         super().restore(arrays, data["progress"])
         self.book.load_json(data["prices"])
-        self.moments = Moments(**data["moments"])
+        best = {name: value for name, value in arrays.items() if name.startswith(_BEST)}
+        self._best = {name.removeprefix(_BEST): value for name, value in best.items()}
+
+
+def budget_of(config: DetectConfig, data: DataSet) -> int:
+    """Updates at most: what the config says, or enough passes over the training part."""
+    passes = math.ceil(PASSES * data.train.num_events / config.learn.steps)
+    return config.learn.iterations or max(MIN_UPDATES, passes)
+
+
+def _optimiser(network: TeamNetwork, learn: LearnConfig) -> torch.optim.Optimizer:
+    """Adam of actors and critics, and of the constraint heads with a step size of their own."""
+    weights = dict(network.named_parameters())
+    heads = [weights.pop(name) for name in list(weights) if name.startswith("heads.")]
+    return torch.optim.Adam(
+        [{"params": list(weights.values())}, {"params": heads}], lr=learn.learning_rate,
+        eps=learner.ADAM_EPSILON, fused=True,
+    )  # fmt: skip
 
 
 def _finite(value: float) -> float | None:

@@ -26,7 +26,7 @@ Named = Mapping[tuple[Scope, int], Signals]  # by scope and window
 
 _ACTIONS = np.arange(NUM_ACTIONS)
 # From each proposed action, how far every other one is; of two as far, the milder one is nearer.
-_DISTANCE = 2 * np.abs(_ACTIONS[:, None] - _ACTIONS) + (_ACTIONS > _ACTIONS[:, None])
+DISTANCE = 2 * np.abs(_ACTIONS[:, None] - _ACTIONS) + (_ACTIONS > _ACTIONS[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +36,10 @@ class _Sample:
     actions: NDArray[np.int64]  # (num_streams,)
     suspicion: NDArray[np.float64] | None  # (num_streams,)
     is_valid: Bools  # (num_streams,)
+
+    def spread(self, times: int) -> NDArray[np.float64] | None:  # (times, num_streams)
+        """The suspicion, once for each of several actions."""
+        return None if self.suspicion is None else np.tile(self.suspicion, (times, 1))
 
 
 @dataclass
@@ -65,14 +69,25 @@ class _MonitorBank:
         self._num_streams = num_streams
         self._groups: list[_Group] = []
         self._is_new = np.ones(num_streams, dtype=np.bool_)  # has no monitor yet
-        # A rule about the signals of one event has no ages: one monitor will do for all.
-        self._is_ageless = not rule.delay and not history(rule.body)
-        self._everyone = _Group(Monitor(rule.body, num_streams), np.arange(num_streams))
+        self.num_lost = np.zeros(num_streams, dtype=np.int64)  # each action would break them
+        # A rule about the signals of one event has no ages: one monitor will do for all, and for
+        # all actions at once.
+        self.is_ageless = not rule.delay and not history(rule.body)
+        self._for_all = Monitor(rule.body, NUM_ACTIONS * num_streams)
 
     def push(self, named: Named, is_valid: Bools) -> None:
         """Take the signals of the next event."""
-        for group in self._active_groups(is_valid):
-            group.monitor.update(self._signals(named, group))
+        if not self.is_ageless:
+            for group in self._active_groups(is_valid):
+                group.monitor.update(self._signals(named, group))
+
+    def foresee_all(self, named: Named) -> Counts:  # (NUM_ACTIONS, num_streams)
+        """Obligations that each action breaks, if the rule is ageless; signals as many."""
+        signals = named[self.rule.config.scope, self.rule.config.window]
+        check_given(self.rule.names, signals, self.rule.name)
+        value = self._for_all.update({name: signals[name].ravel() for name in self.rule.names})
+        assert value is not None
+        return (value < 0).reshape(NUM_ACTIONS, -1).astype(np.int64)
 
     def foresee(self, named: Named, is_valid: Bools) -> tuple[Counts, Counts]:
         """Obligations that would be broken for certain after an event with these signals.
@@ -83,7 +98,7 @@ class _MonitorBank:
         """
         now, later = np.zeros((2, self._num_streams), dtype=np.int64)
         for group in self._active_groups(is_valid):
-            monitor = group.monitor if self._is_ageless else copy.deepcopy(group.monitor)
+            monitor = copy.deepcopy(group.monitor)
             value = monitor.update(self._signals(named, group))
             if value is not None:
                 now[group.streams] += (value < 0) & group.is_member
@@ -94,8 +109,7 @@ class _MonitorBank:
 
     def reset(self, which: Bools) -> None:
         """Begin new traces in these streams."""
-        if self._is_ageless:
-            return
+        self.num_lost[which] = 0
         self._is_new |= which
         for group in self._groups:
             group.is_member &= ~which[group.streams]
@@ -103,9 +117,6 @@ class _MonitorBank:
 
     def _active_groups(self, is_valid: Bools) -> list[_Group]:
         """Groups all of whose members have an event; those without one are set apart."""
-        if self._is_ageless:
-            self._everyone.is_member = is_valid
-            return [self._everyone]
         active = []
         for group in tuple(self._groups):
             is_active = is_valid[group.streams] & group.is_member
@@ -147,6 +158,7 @@ class Shield:
     Args:
         book: the rules.
         num_streams: streams side by side.
+        stream: a shield whose rules of scope `stream` are shared: that of many sessions at once.
 
     Example:
         >>> from standing_orders.detect.rules.rule import RuleConfig
@@ -159,13 +171,15 @@ class Shield:
         {'decisions': 6, 'replaced': 4, 'unavoidable': 0, 'replaced_by_rule': {'blocking': 4}}
     """
 
-    def __init__(self, book: RuleBook, num_streams: int) -> None:
+    def __init__(self, book: RuleBook, num_streams: int, *, stream: "Shield | None" = None) -> None:
         rules = book.rules_of("shield")
         keys = {(rule.config.scope, rule.config.window) for rule in rules}
         self._trackers = {key: SignalTracker(num_streams, key[1]) for key in keys}
         self._banks = [_MonitorBank(rule, num_streams) for rule in rules]
-        # Obligations that are lost already: each action would break them.
-        self._num_lost = np.zeros((len(rules), num_streams), dtype=np.int64)
+        if stream is not None:
+            self._trackers |= {k: v for k, v in stream._trackers.items() if k[0] == "stream"}
+            pairs = zip(self._banks, stream._banks, strict=True)
+            self._banks = [b if b.rule.config.scope == "stream" else a for a, b in pairs]
         self._num_decisions = self._num_replaced = self._num_unavoidable = 0
         self._replaced_by_rule = {rule.name: 0 for rule in rules}
 
@@ -193,32 +207,58 @@ class Shield:
             check_suspicion(suspicion[valid])
             doubt = np.where(valid, suspicion, 0).astype(np.float64)
         sample = _Sample(np.where(valid, proposed, 0).astype(np.int64), doubt, valid)
-        broken, lost = self._foresee(sample)
-        taken, fewest = sample, broken.sum(axis=0)
+        broken = self._broken(sample, _ACTIONS)
+        streams = np.arange(len(proposed))
+        first = broken[:, sample.actions, streams]  # (num_rules, num_streams)
+        taken, fewest = sample, first.sum(axis=0)
         if fewest.any():
-            taken, fewest = self._search(sample)
-            _, lost = self._foresee(taken)
-        self._num_lost = lost
-        named = {
-            key: tracker.push(taken.actions, taken.suspicion, is_valid=valid)
-            for key, tracker in self._trackers.items()
-        }
-        for bank in self._banks:
-            bank.push(named, valid)
+            broken = self._broken(sample, _ACTIONS, with_aged=True)
+            cost = broken.sum(axis=0)  # (NUM_ACTIONS, num_streams)
+            fewest = cost.min(axis=0)
+            distance = DISTANCE[sample.actions].T
+            chosen = np.where(cost == fewest, distance, distance.max() + 1).argmin(axis=0)
+            taken = replace(sample, actions=np.where(valid, chosen, 0))
+        self.note(taken.actions, suspicion=doubt, is_valid=valid)
         actions = np.where(valid, taken.actions, proposed)
         result = Shielded(actions, actions != proposed, fewest > 0)
-        self._count(result, broken, valid)
+        self._count(result, first, valid)
         return result
+
+    def note(
+        self,
+        taken: NDArray[np.int64],  # (num_streams,)
+        *,
+        suspicion: NDArray[np.float64] | None,  # (num_streams,)
+        is_valid: Bools,  # (num_streams,)
+        scopes: tuple[Scope, ...] = ("session", "stream"),
+    ) -> None:
+        """Take what is done about the next event of every stream as it is.
+
+        Args:
+            taken: the actions.
+            suspicion: what the team believes.
+            is_valid: streams that have an event.
+            scopes: of the rules that are told.
+        """
+        named = {
+            key: tracker.push(taken, suspicion, is_valid=is_valid)
+            for key, tracker in self._trackers.items()
+            if key[0] in scopes
+        }
+        for bank in self._banks:
+            if bank.rule.config.scope in scopes and not bank.is_ageless:
+                _, later = bank.foresee(named, is_valid)
+                bank.num_lost = np.where(is_valid, later, bank.num_lost)
+                bank.push(named, is_valid)
 
     def end(self, *, is_last: Bools) -> None:  # (num_streams,)
         """End sessions with the event just decided."""
         for (scope, _), tracker in self._trackers.items():
             if scope == "session":
                 tracker.reset(is_last)
-        for lost, bank in zip(self._num_lost, self._banks, strict=True):
+        for bank in self._banks:
             if bank.rule.config.scope == "session":
                 bank.reset(is_last)
-                lost[is_last] = 0
 
     def to_json(self) -> dict[str, Any]:
         """How many decisions there were and what became of them, as plain data."""
@@ -229,29 +269,29 @@ class Shield:
             "replaced_by_rule": dict(self._replaced_by_rule),
         }
 
-    def _foresee(self, sample: _Sample) -> tuple[Counts, Counts]:  # each (num_rules, num_streams)
-        """Obligations that a sample newly breaks for certain; those that are lost after it."""
+    def _broken(
+        self, sample: _Sample, tried: NDArray[np.int64], *, with_aged: bool = False
+    ) -> Counts:  # (num_rules, NUM_ACTIONS, num_streams)
+        """Obligations that each action newly breaks for certain, where there is an event.
+
+        Of rules with a past, which take long, only the proposed actions unless `with_aged`.
+        """
+        actions = np.repeat(tried[:, None], len(sample.actions), axis=1)
         named = {
-            key: tracker.peek(sample.actions, sample.suspicion)
+            key: tracker.peek(actions, sample.spread(len(tried)))
             for key, tracker in self._trackers.items()
         }
-        broken = np.zeros_like(self._num_lost)
-        lost = self._num_lost.copy()
+        broken = np.zeros((len(self._banks), *actions.shape), dtype=np.int64)
+        proposed = np.unique(sample.actions)
         for index, bank in enumerate(self._banks):
-            total, later = bank.foresee(named, sample.is_valid)
-            broken[index] = np.where(sample.is_valid, total - self._num_lost[index], 0)
-            lost[index] = np.where(sample.is_valid, later, lost[index])
-        return broken, lost
-
-    def _search(self, sample: _Sample) -> tuple[_Sample, Counts]:
-        """The nearest action that breaks least, and how much it breaks."""
-        same = np.ones_like(sample.actions)
-        tried = [self._foresee(replace(sample, actions=same * action))[0] for action in _ACTIONS]
-        cost = np.stack([broken.sum(axis=0) for broken in tried])  # (num_actions, num_streams)
-        fewest = cost.min(axis=0)
-        distance = _DISTANCE[sample.actions].T  # (num_actions, num_streams)
-        chosen = np.where(cost == fewest, distance, distance.max() + 1).argmin(axis=0)
-        return replace(sample, actions=np.where(sample.is_valid, chosen, 0)), fewest
+            if bank.is_ageless:
+                broken[index] = bank.foresee_all(named)
+                continue
+            for action in tried if with_aged else proposed:
+                one = {key: {name: v[action] for name, v in told.items()}
+                       for key, told in named.items()}  # fmt: skip
+                broken[index, action] = bank.foresee(one, sample.is_valid)[0] - bank.num_lost
+        return broken * sample.is_valid
 
     def _count(self, result: Shielded, broken: Counts, is_valid: Bools) -> None:
         self._num_decisions += int(is_valid.sum())

@@ -170,6 +170,16 @@ def _like(mask: NDArray[np.bool_], values: Values) -> Values:
     return values.new_tensor(mask) if hasattr(values, "new_tensor") else mask.astype(np.float64)
 
 
+def observable_signals(
+    actions: NDArray[np.integer[Any]],  # (n,)
+    changed: Floats,  # (n,)
+    sums: Floats,  # (2, n): blocks and changes in the window
+    window: int,
+) -> Signals:
+    """Signals of single events by what their window holds, without the suspicion."""
+    return _observable(shares_of(actions), None, changed, sums, window)
+
+
 class SignalTracker:
     """The observable signals while the streams grow; each event costs the same.
 
@@ -197,14 +207,18 @@ class SignalTracker:
 
     def peek(
         self,
-        actions: NDArray[np.integer[Any]],  # (num_streams,)
-        suspicion: Floats | None = None,  # (num_streams,)
+        actions: NDArray[np.integer[Any]],  # (..., num_streams)
+        suspicion: Floats | None = None,  # (..., num_streams)
     ) -> Signals:
-        """Signals of the next event, if this is what happens; nothing changes."""
+        """Signals of the next event, if this is what happens; nothing changes.
+
+        Several things that may happen are looked at together, if the actions have more axes.
+        """
         shares = shares_of(actions)
         changed = ((actions != self._last) & (self._num_seen > 0)).astype(np.float64)
         leaving = self._recent[:, self._num_seen % self._window, self._streams]
-        sums = self._sums + np.stack([_restrictive(shares), changed]) - leaving
+        kept = (self._sums - leaving).reshape(2, *[1] * (actions.ndim - 1), -1)
+        sums = kept + np.stack([_restrictive(shares), changed])
         return _observable(shares, suspicion, changed, sums, self._window)
 
     def push(

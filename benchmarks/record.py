@@ -1,0 +1,175 @@
+"""The score of a defender without orders, on every seed. Runs go to --folder and are re-used.
+
+python benchmarks/record.py leaderboard
+python benchmarks/record.py unconstrained
+python benchmarks/record.py means
+python benchmarks/record.py defence
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+import defence as watching
+import results
+from learner import ACTIONS, EVALUATION_SEED, figures_of, finished_run
+from standing_orders.api.settings import preset
+from standing_orders.cage2.scenario import RED_AGENTS
+from standing_orders.config import GameConfig, RedAgent, TrainConfig
+from standing_orders.evaluate.card import ScoreCard, evaluate
+from standing_orders.learn.policy import LearnedDefender
+from standing_orders.learn.run import load_network
+from standing_orders.presets import find_preset
+
+HORIZONS = (30, 50, 100)
+# Each means of the preset `leaderboard`, and what the learner does without it.
+MEANS: dict[str, dict[str, Any]] = {
+    "the belief": {"belief": False, "full_belief": False},
+    "the full belief": {"full_belief": False},
+    "useful actions alone": {"useful_actions": False},
+    "the lean": {"lean": 0.0},
+    "weights shared by hosts": {"lean": None},
+    "falling entropy": {"entropy": 0.002, "final_entropy": None},
+    "a nearer horizon": {"gamma": 0.99, "gae_lambda": 0.95},
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to measure, and where the runs are."""
+
+    what: tyro.conf.Positional[Literal["leaderboard", "unconstrained", "means", "defence"]]
+    folder: Path = Path("runs/benchmark")
+    reds: tuple[Literal["b_line", "meander"], ...] = ("b_line", "meander")
+    seeds: tuple[int, ...] = (11, 12, 13, 14, 15)  # none of them was used for choosing settings
+    quick: bool = False  # a handful of episodes: shows that it runs, writes no result
+    results: Path = results.FOLDER  # where the result goes
+
+    def preset(self, name: str, **changes: Any) -> TrainConfig:
+        """A preset with some values changed."""
+        if self.quick:
+            changes |= {"episodes": 20, "update_episodes": 20, "validation_episodes": 2}
+        config: TrainConfig = preset(name, **changes)
+        return config
+
+    def count(self, num_episodes: int) -> int:
+        """Episodes of a measurement."""
+        return 2 if self.quick else num_episodes
+
+    def table(self, rests_on: str, name: str = "") -> AbstractContextManager[Callable[..., None]]:
+        """The table of a measurement, with what it rests on."""
+        seeds = " ".join(map(str, self.seeds))
+        source = f"python benchmarks/record.py {self.what}; {rests_on}, seeds {seeds}"
+        folder = None if self.quick else self.results
+        return results.table(f"{name or self.what}.csv", source=source, folder=folder)
+
+
+def trained(task: Task, name: str, config: TrainConfig) -> tuple[Path, str]:
+    """The finished run, and the CPU seconds it took if it was trained just now."""
+    path, began = task.folder / name, time.process_time()
+    is_new = not path.exists()
+    finished_run(path, config)
+    return path, f"{time.process_time() - began:.0f}" if is_new else ""
+
+
+def card_of(
+    task: Task, run: Path, reds: tuple[RedAgent, ...], *, is_greedy: bool = True
+) -> ScoreCard:
+    """Score card of a run's policy in the game it was trained for."""
+    network, config = load_network(run)
+    policy = LearnedDefender(network, name=run.name, is_greedy=is_greedy)
+    return evaluate(
+        policy, config.part(GameConfig), reds=reds, num_episodes=task.count(1_000),
+        seed=EVALUATION_SEED,
+    )  # fmt: skip
+
+
+def leaderboard(task: Task) -> None:
+    """One network against all red agents on the leaderboard's rules: every cell and the total."""
+    rests_on = (
+        "n = 1000 fresh episodes for each red agent, rules leaderboard-2022, observation stock; "
+        "standard errors; CPU seconds of training, validation included"
+    )
+    with task.table(rests_on) as add:
+        for seed in task.seeds:
+            config = task.preset("leaderboard", seed=seed)
+            run, seconds = trained(task, f"leaderboard-{seed}", config)
+            for name in ACTIONS:
+                card = card_of(task, run, RED_AGENTS, is_greedy=name == "greedy")
+                for red in (*RED_AGENTS, "total"):
+                    cells: dict[str, str] = {}
+                    for horizon in HORIZONS:
+                        cells |= figures_of(f"steps_{horizon}", card.score(red, horizon))
+                    cells |= figures_of("all", card.score(red, None))
+                    add(seed=seed, actions=name, red=red, **cells, seconds=seconds)
+
+
+def unconstrained(task: Task) -> None:
+    """Return of 100 steps against each red agent on the rules of today."""
+    rests_on = "n = 1000 fresh episodes, rules head, 100 steps; standard errors; CPU seconds"
+    with task.table(rests_on) as add:
+        for red, seed in product(task.reds, task.seeds):
+            config = task.preset("unconstrained", red=red, seed=seed)
+            run, seconds = trained(task, f"none-{red}-{seed}", config)
+            cells: dict[str, str] = {}
+            for name in ACTIONS:
+                card = card_of(task, run, (red,), is_greedy=name == "greedy")
+                cells |= figures_of(name, card.score(red, 100))
+            add(red=red, seed=seed, **cells, seconds=seconds)
+
+
+def without(task: Task, means: str, seed: int) -> Path:
+    """A run of the preset without one of its means; `nothing`: with all of them."""
+    if means == "nothing":
+        return trained(task, f"leaderboard-{seed}", task.preset("leaderboard", seed=seed))[0]
+    ppo = find_preset("leaderboard").values["ppo"] | MEANS[means]
+    name = f"without-{means.replace(' ', '-')}-{seed}"
+    return trained(task, name, task.preset("leaderboard", seed=seed, ppo=ppo))[0]
+
+
+def means(task: Task) -> None:
+    """What each means contributes: the total without it, on the first three seeds."""
+    rests_on = "n = 1000 fresh episodes for each red agent, greedy, as leaderboard.csv"
+    with task.table(rests_on) as add:
+        for name in ("nothing", *MEANS):
+            cells: dict[str, str] = {}
+            for number, seed in enumerate(task.seeds[:3], start=1):
+                card = card_of(task, without(task, name, seed), RED_AGENTS)
+                cells |= figures_of(f"seed_{number}", card.score("total", None))
+            add(without=name, **cells)
+
+
+def defence(task: Task) -> None:
+    """What the policies of the first seed do, with all means and without the belief."""
+    host, count = "User3", task.count(1_000)
+    rests_on = f"n = 1000 episodes for each red agent, the same attacks for all; host: {host}"
+    runs = {name: without(task, name, task.seeds[0]) for name in ("nothing", "the belief")}
+    with task.table(rests_on) as add:
+        for red, (name, run) in product(task.reds, runs.items()):
+            played = watching.play(run, red, count)
+            for first, last in (*watching.PHASES, (0, 100)):
+                cells = watching.describe(played, slice(first, last), host)
+                add(without=name, red=red, steps=f"{first + 1}-{last}", **cells)
+
+
+COMMANDS: dict[str, Callable[[Task], None]] = {
+    "leaderboard": leaderboard,
+    "unconstrained": unconstrained,
+    "means": means,
+    "defence": defence,
+}
+
+
+def main(task: Annotated[Task, tyro.conf.arg(name="")]) -> None:
+    """Measure and print a table."""
+    COMMANDS[task.what](task)
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Task, description=__doc__))

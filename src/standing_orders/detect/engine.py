@@ -1,0 +1,219 @@
+"""Who judges a batch of events: each agent by its own network, then the vote.
+
+`JudgeEngine` is the seam between those who ask (`team.Team`, `service`) and whoever answers:
+`LocalEngine` here, in this process, or agents elsewhere that agree by messages. All of them hold
+`Agent`s, so that all give the same ballots to the last bit, whatever the batches.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from standing_orders.detect.actions import NUM_ACTIONS
+from standing_orders.detect.config import TeamConfig
+from standing_orders.detect.network import Actor, TeamNetwork
+from standing_orders.errors import NumericsError
+from standing_orders.voting import decide
+
+# Rows go through a network in multiples of this: fewer take another way through the linear
+# algebra, whose sums differ in the last bit.
+ROWS_TOGETHER = 32
+ROWS_AT_ONCE = 1_024
+Votes = NDArray[np.int8]  # (num_events, num_agents)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The next events, in the order of arrival."""
+
+    features: NDArray[np.float32]  # (num_events, num_features): as the networks take them
+    slots: NDArray[np.int64]  # (num_events,): where the memory of each event's session is kept
+    is_first: NDArray[np.bool_]  # (num_events,): the slot begins a new session with this event
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What came of a vote about each event."""
+
+    actions: NDArray[np.int64]  # (num_events,)
+    has_quorum: NDArray[np.bool_]  # (num_events,): True where nobody votes
+
+
+@dataclass(frozen=True, eq=False)
+class Ballots:
+    """What each agent thinks of the events of a batch, and what is agreed about them."""
+
+    probs: NDArray[np.float64]  # (num_agents, num_events, NUM_ACTIONS)
+    votes: Votes  # (num_events, num_agents): each agent's likeliest action; -1 = none came
+    outcome: Outcome
+
+
+class JudgeEngine(Protocol):
+    """Agents and their vote, wherever they are."""
+
+    def judge(self, batch: Batch) -> Ballots:
+        """Judge the next events; what the agents remember of the sessions moves on."""
+
+    def memory(self) -> dict[str, NDArray[np.float32]]:
+        """What the agents remember, for a snapshot; empty without memory."""
+
+    def recall(self, memory: dict[str, NDArray[np.float32]]) -> None:
+        """Go on from what `memory` gave."""
+
+    def close(self) -> None:
+        """Let go of what it works with."""
+
+
+class Agent:
+    """One agent: its network, its view and what it remembers of open sessions."""
+
+    def __init__(self, actor: Actor) -> None:
+        self.actor = actor.eval()
+        self.remembered = np.zeros((2, 0, actor.memory_size), dtype=np.float32)  # by slot
+
+    def judge(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Log-probabilities (num_events, NUM_ACTIONS) of the actions, and the hidden states.
+
+        Raises:
+            NumericsError: a probability is not finite.
+        """
+        view, features = self.actor.view, batch.features
+        sees_all = np.array_equal(view, np.arange(features.shape[1]))
+        inputs = torch.from_numpy(features if sees_all else features[:, view])
+        with torch.no_grad():
+            log_probs, hidden = self._remember(inputs, batch)
+        if not torch.isfinite(log_probs).all():
+            raise NumericsError("log-probabilities of an agent are not finite")
+        return log_probs, hidden
+
+    def _remember(self, inputs: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        if self.actor.memory is None:
+            log_probs, hidden, _ = self._run(inputs, None)
+            return log_probs, hidden
+        self._make_room(int(batch.slots.max(initial=-1)) + 1)
+        told: list[tuple[Tensor, Tensor]] = []
+        order: list[NDArray[np.int64]] = []
+        for rows in waves(batch.slots):
+            before = self.remembered[:, batch.slots[rows]]
+            before[:, batch.is_first[rows]] = 0
+            log_probs, hidden, after = self._run(inputs[rows], torch.from_numpy(before))
+            assert after is not None
+            self.remembered[:, batch.slots[rows]] = after.numpy()
+            told.append((log_probs, hidden))
+            order.append(rows)
+        back = np.argsort(np.concatenate(order))
+        log_probs, hidden = (torch.cat(one)[back] for one in zip(*told, strict=True))
+        return log_probs, hidden
+
+    def _make_room(self, num_slots: int) -> None:
+        if (more := num_slots - self.remembered.shape[1]) > 0:
+            self.remembered = np.pad(self.remembered, ((0, 0), (0, more), (0, 0)))
+
+    def _run(self, inputs: Tensor, memory: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Through the network in blocks whose sizes do not change the sums."""
+        told = []
+        for first in range(0, max(len(inputs), 1), ROWS_AT_ONCE):
+            rows = slice(first, first + ROWS_AT_ONCE)
+            told.append(self._run_block(inputs[rows], None if memory is None else memory[:, rows]))
+        log_probs, hidden = (torch.cat([one[k] for one in told]) for k in (0, 1))
+        after = (
+            None if memory is None else torch.cat([one[2] for one in told if one[2] is not None], 1)
+        )
+        return log_probs, hidden, after
+
+    def _run_block(
+        self, inputs: Tensor, memory: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        num_rows = len(inputs)
+        if short := -num_rows % ROWS_TOGETHER:
+            inputs = torch.nn.functional.pad(inputs, (0, 0, 0, short))
+            if memory is not None:
+                memory = torch.nn.functional.pad(memory, (0, 0, 0, short))
+        log_probs, hidden, after = self.actor(inputs, memory)
+        return (
+            log_probs[:num_rows], hidden[:num_rows], None if after is None else after[:, :num_rows]
+        )  # fmt: skip
+
+
+def waves(slots: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Rows that hold the first event of their slot, then those with the second, and so on.
+
+    Example:
+        >>> [rows.tolist() for rows in waves(np.array([5, 3, 5, 5]))]
+        [[0, 1], [2], [3]]
+    """
+    if not len(slots):
+        return
+    by_slot = np.argsort(slots, kind="stable")
+    is_new = np.diff(slots[by_slot], prepend=-1) != 0
+    firsts = np.flatnonzero(is_new)
+    rank = np.empty(len(slots), dtype=np.int64)
+    rank[by_slot] = np.arange(len(slots)) - firsts[np.cumsum(is_new) - 1]
+    for wave in range(int(rank.max()) + 1):
+        yield np.flatnonzero(rank == wave)
+
+
+def agents_of(network: TeamNetwork) -> list[Agent]:
+    """The agents of a team, each with its own weights and view and nothing else."""
+    return [Agent(Actor(network, agent)) for agent in range(network.num_agents)]
+
+
+class LocalEngine:
+    """All agents in this process, and an honest counter.
+
+    Args:
+        agents: of the team.
+        config: how they vote.
+    """
+
+    def __init__(self, agents: Sequence[Agent], config: TeamConfig) -> None:
+        self.agents, self.config = agents, config
+
+    def judge(self, batch: Batch) -> Ballots:
+        """Judge the next events."""
+        told = torch.stack([agent.judge(batch)[0] for agent in self.agents])
+        return count_ballots(told, self.config)
+
+    def memory(self) -> dict[str, NDArray[np.float32]]:
+        """What the agents remember."""
+        return {
+            f"agent.{index}": agent.remembered
+            for index, agent in enumerate(self.agents)
+            if agent.actor.memory_size
+        }
+
+    def recall(self, memory: dict[str, NDArray[np.float32]]) -> None:
+        """Go on from what `memory` gave."""
+        for index, agent in enumerate(self.agents):
+            if agent.actor.memory_size:
+                agent.remembered = memory[f"agent.{index}"].copy()
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def count_ballots(log_probs: Tensor, config: TeamConfig) -> Ballots:  # (agents, events, 4)
+    """The vote of agents that say what they think."""
+    probs, likeliest = opinion_of(log_probs)
+    votes = likeliest.T
+    return Ballots(probs, votes, count_votes(votes, probs, config))
+
+
+def opinion_of(log_probs: Tensor) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+    """Probabilities of the actions, the last axis, and the likeliest of them: the ballot."""
+    probs = np.exp(log_probs.numpy().astype(np.float64))
+    return probs, probs.argmax(axis=-1).astype(np.int8)
+
+
+def count_votes(votes: Votes, probs: NDArray[np.float64], config: TeamConfig) -> Outcome:
+    """What the team decides: by a quorum of the ballots, or by the mean of the probabilities."""
+    if config.vote == "quorum":
+        outcome = decide(votes, config.faults, num_choices=NUM_ACTIONS, ties=config.ties)
+        return Outcome(outcome.choices.astype(np.int64), outcome.has_quorum)
+    actions = probs.mean(axis=0).argmax(axis=-1).astype(np.int64)
+    return Outcome(actions, np.ones(len(actions), dtype=np.bool_))

@@ -1,0 +1,203 @@
+"""Judge a log from its beginning to its end, or for as long as it grows; killed, it goes on."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pa_parquet  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from standing_orders.detect.data.lines import Block, Dialect, find_dialect, read_events
+from standing_orders.detect.data.options import fill_options
+from standing_orders.detect.data.tables import PARQUET_MAGIC
+from standing_orders.detect.engine import JudgeEngine
+from standing_orders.detect.service.judge import Follower, Judge, Options
+from standing_orders.detect.service.output import Output, output
+from standing_orders.detect.service.source import STDIN, Lines, LineSource, until_end
+from standing_orders.detect.service.state import StreamState
+from standing_orders.detect.service.summary import Summary
+from standing_orders.errors import DataError
+from standing_orders.runs.lock import RunLock
+
+WAIT = 0.5  # seconds for more of a stream, before a look at the clock
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be judged, and where the verdicts go."""
+
+    data: Path
+    out: Path | None = None
+    state: Path | None = None  # folder; None: nothing is kept, and a new output is written
+    follow: bool = False
+    batch: int = 10_000  # events judged at once, at most
+    options: Options = field(default_factory=Options)
+
+
+def score(
+    judge: Judge, task: Task, *, engine: JudgeEngine | None = None, report: Report = print
+) -> Summary:
+    """Judge the events of a file or a stream, and write a line for each.
+
+    Args:
+        judge: the team.
+        task: what and where to.
+        engine: who votes; the agents in this process if None.
+        report: told what a user should know.
+
+    Raises:
+        ConfigError: the output cannot be of that kind.
+        DataError: the input cannot be read, or the state is of another stream or another team.
+    """
+    follower = Follower(judge, task.options, engine)
+    began = time.perf_counter()
+    try:
+        if task.data != STDIN and _is_parquet(task.data):
+            _score_parquet(follower, task)
+        else:
+            with ExitStack() as stack:
+                if task.state is not None:
+                    task.state.mkdir(parents=True, exist_ok=True)
+                    stack.enter_context(RunLock(task.state))
+                source = LineSource(task.data, follow=task.follow, most=task.batch)
+                stack.enter_context(closing(source))
+                _Stream(judge, follower, task, source).run(report)
+    finally:
+        follower.engine.close()
+    return follower.summary(task.data.name, time.perf_counter() - began)
+
+
+def _is_parquet(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == PARQUET_MAGIC
+    except OSError as err:
+        raise DataError(f"{path}: cannot be read: {err.strerror}") from err
+
+
+def _score_parquet(follower: Follower, task: Task) -> None:
+    """A Parquet file is whole: its rows are counted instead of bytes."""
+    seen = 0
+    with output(task.out, rules=_rule_names(follower), size=None) as out:
+        try:
+            with pa_parquet.ParquetFile(task.data) as file:
+                there = set(file.schema_arrow.names)
+                wanted = [name for name in follower.judge_.wanted() if name in there]
+                for part in file.iter_batches(task.batch, columns=wanted):
+                    told = follower.judge(pa.Table.from_batches([part]))
+                    out.write(list(told.lines(np.arange(seen, seen + part.num_rows))))
+                    seen += part.num_rows
+        except (OSError, pa.ArrowException) as err:
+            raise DataError(f"{task.data}: not a readable Parquet file: {err}") from err
+        out.write(list(follower.close().lines(np.array([seen]))))
+
+
+def _rule_names(follower: Follower) -> list[str]:
+    has_margins = follower.options.rules or follower.watch.has_shield
+    return [rule.name for rule in follower.watch.rules] if has_margins else []
+
+
+class _Stream:
+    """One run through a log."""
+
+    def __init__(self, judge: Judge, follower: Follower, task: Task, source: LineSource) -> None:
+        self._judge, self._follower, self._task, self._source = judge, follower, task, source
+        self._state = StreamState(task.state, judge) if task.state else None
+        self._dialect: Dialect | None = None
+        self._wanted = judge.wanted()
+        self._offset = 0
+        self._out: Output
+
+    def _go_on(self, state: StreamState, report: Report) -> int:
+        """Take up what an earlier process left; the size of its output."""
+        saved = state.load()
+        if saved is None:
+            return 0
+        arrays, data = saved
+        self._follower.load_state(arrays, data["follower"])
+        self._dialect = data["dialect"] and Dialect.from_json(data["dialect"])
+        self._offset = data["offset"]
+        is_same = self._source.go_to(self._offset, data["head"])
+        report(
+            f"goes on at offset {self._offset}"
+            if is_same
+            else f"another stream than before: all of it is new, offsets count on from "
+            f"{self._offset}"
+        )
+        return int(data["out_size"])
+
+    def run(self, report: Report) -> None:
+        """Judge until the end of the stream."""
+        size = None if self._state is None else self._go_on(self._state, report)
+        names = _rule_names(self._follower)
+        with output(self._task.out, rules=names, size=size) as self._out:
+            for lines in until_end(self._source, WAIT):
+                self._take(lines)
+                if self._state is not None and self._state.is_due():
+                    self._commit(self._state)
+            if self._state is None:
+                self._write(self._follower.close(), np.array([self._offset]))
+            else:  # the stream may go on another day, and its sessions with it
+                self._commit(self._state)
+
+    def _commit(self, state: StreamState) -> None:
+        arrays, follower = self._follower.to_state()
+        state.save(arrays, {
+            "follower": follower,
+            "dialect": self._dialect and self._dialect.to_json(),
+            "offset": self._offset,
+            "head": self._source.head(),
+            "out_size": self._out.sync(),
+        })  # fmt: skip
+
+    def _take(self, lines: Lines) -> None:
+        """Judge some lines; only then do they count as read."""
+        for block, offsets in self._blocks(lines):
+            told = self._follower.judge(block.table, block.faults)
+            self._write(told, offsets)
+        self._offset = lines.next_offset
+
+    def _write(self, told: Any, offsets: NDArray[np.int64]) -> None:
+        self._out.write(list(told.lines(offsets)))
+
+    def _blocks(self, lines: Lines) -> Iterator[tuple[Block, NDArray[np.int64]]]:
+        """Events that can be read together: a Zeek log may change its columns on the way."""
+        if self._dialect is None and any(line.strip() for line in lines.lines):
+            lines = self._begin(lines)
+        if (dialect := self._dialect) is None:
+            return
+        events: list[int] = []
+        for index, line in enumerate(lines.lines):
+            if dialect.style == "zeek" and line.startswith(b"#fields") and events:
+                yield self._read(lines, events)
+                events = []
+            if dialect.is_event(line):
+                events.append(index)
+        if events:
+            yield self._read(lines, events)
+
+    def _begin(self, lines: Lines) -> Lines:
+        """Find out what the log is, by its first lines."""
+        schema, options = (
+            self._judge.standard.schema,
+            fill_options(self._judge.config.data_config()),
+        )
+        try:
+            self._dialect, skipped = find_dialect(
+                lines.lines[:50], separator=options.separator, header=options.header,
+                known=schema.names,
+            )  # fmt: skip
+        except DataError as err:
+            raise DataError(f"{self._task.data}: {err}") from err
+        return Lines(lines.lines[skipped:], lines.offsets[skipped:], lines.next_offset)
+
+    def _read(self, lines: Lines, events: list[int]) -> tuple[Block, NDArray[np.int64]]:
+        assert self._dialect is not None
+        block = read_events(self._dialect, [lines.lines[i] for i in events], self._wanted)
+        return block, np.array([lines.offsets[i] for i in events], dtype=np.int64)

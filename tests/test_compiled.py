@@ -1,0 +1,50 @@
+"""Compiled code that is kept: damage is noticed, and nobody else's is run."""
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from standing_orders.compiled import check_private
+from standing_orders.errors import ConfigError
+
+COUNT = "from standing_orders.compiled import count_bits; print(count_bits(0b1011))"
+
+
+def count(folder: Path) -> str:
+    """What a compiled function says in a process of its own, with its cache there."""
+    told = {**os.environ, "STANDING_ORDERS_CACHE_DIR": str(folder)}
+    command = [sys.executable, "-c", COUNT]
+    answer = subprocess.run(command, env=told, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout.strip()
+
+
+def test_a_damaged_cache_is_compiled_anew(tmp_path: Path) -> None:
+    assert count(tmp_path) == "3"
+    files = [path for path in tmp_path.rglob("*.nb?") if path.suffix in (".nbi", ".nbc")]
+    assert len(files) == 2
+    rng = random.Random(0)
+    for damage in (b"", b"\x80\x04N.", None):
+        for path in files:
+            content = bytearray(path.read_bytes())
+            content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+            path.write_bytes(bytes(content) if damage is None else damage)
+        assert count(tmp_path) == "3"
+    before = [path.stat().st_mtime_ns for path in files]
+    assert count(tmp_path) == "3"
+    assert [path.stat().st_mtime_ns for path in files] == before  # loaded, not compiled again
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o722])
+def test_a_cache_that_others_may_write_is_refused(tmp_path: Path, mode: int) -> None:
+    inner = tmp_path / "open" / "inner"
+    inner.mkdir(parents=True)
+    check_private(inner)
+    inner.parent.chmod(mode)
+    check_private.cache_clear()
+    with pytest.raises(ConfigError, match=r"open: others may write there.*CACHE_DIR"):
+        check_private(inner)
