@@ -67,7 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a few times only; nothing is kept")
     quick = parser.parse_args().quick
-    rounds, records = (5, 20) if quick else (40, 100)
+    rounds, records = (5, 20) if quick else (20, 50)
     tensors = {f"w{number}": np.zeros((200, 200), np.float32) for number in range(6)}
     source = f"python benchmarks/trust.py; medians of {rounds} rounds, {records} records each"
     with (

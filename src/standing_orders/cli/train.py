@@ -64,7 +64,8 @@ class Train(Resumable, WithPreset, Reporting, TrainConfig):
 
         if self.resume:
             budget = self.episodes if self.was_given("--episodes") else None
-            total = budget or RunFolder.open(folder).config["episodes"]
+            stored = RunFolder.open(folder).parse_config(TrainConfig, without="start")
+            total = budget or stored.episodes
             with resumable("train", folder), watch_training(total) as on_update:
                 run = resume(folder, budget=budget, on_update=on_update, report=tell)
         else:
