@@ -91,7 +91,7 @@ def test_a_run_folder_of_pipes_and_loops_is_refused(
     for make in (
         os.mkfifo,
         lambda path: path.symlink_to(path),
-        lambda path: path.write_bytes(b"\xff" * 9),
+        lambda path: path.write_bytes(b"\xff" * 9 + b"\n{}\n"),
     ):
         place = folder.path / name
         place.unlink(missing_ok=True)

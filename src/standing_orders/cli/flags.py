@@ -82,7 +82,7 @@ def _flags(words: list[str]) -> set[str]:
 def _own_red(words: list[str]) -> list[str]:
     """`--red module:attribute` means `--red-agent module:attribute`."""
     found = list(words)
-    for i, (word, following) in enumerate(zip(words, [*words[1:], ""], strict=True)):
+    for i, (word, following) in enumerate(zip_longest(words, words[1:], fillvalue="")):
         flag, _, value = word.partition("=")
         if flag == "--red" and ":" in (value or following):
             found[i] = word.replace("--red", "--red-agent", 1)
