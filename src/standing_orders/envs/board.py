@@ -134,7 +134,9 @@ def _table(frame: Frame, width: int, height: int) -> Table:
     if width >= _WIDE:
         table.add_column("subnet", no_wrap=True)
     for column in columns:
-        least = None if column.name == "decoys" else len(column.name)
+        # Where there is no room the names of decoys are cut, and nothing else.
+        texts = () if column.name == "decoys" else (column.cell(view) for view in frame.hosts)
+        least = max([len(column.name), *(len(text) for text in texts)])
         table.add_column(column.name, no_wrap=True, overflow="ellipsis", min_width=least)
     before = ""
     for view in frame.hosts:
