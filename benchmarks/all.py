@@ -76,8 +76,8 @@ def run(command: str, task: Task) -> str | None:
     return f"exit code {code}: {said[-1] if said else 'no output'} (see {log})"
 
 
-def main(task: Task) -> int:
-    """Run what is left, and give 1 if something failed."""
+def main(task: Task) -> None:
+    """Run what is left; exit code 1 if something failed."""
     task.logs.mkdir(parents=True, exist_ok=True)
     failed = {}
     for command in commands(results.pages()):
@@ -97,8 +97,9 @@ def main(task: Task) -> int:
     results.main()
     for command, problem in failed.items():
         print(f"not made: {command}: {problem}")
-    return 1 if failed else 0
+    if failed:
+        sys.exit(1)
 
 
 if __name__ == "__main__":
-    sys.exit(main(tyro.cli(Task, description=__doc__)))
+    results.launch(main, Task, __doc__)

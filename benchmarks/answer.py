@@ -10,7 +10,6 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-import tyro
 
 import results
 from standing_orders.cage2.scenario import UNIT_TYPES
@@ -78,4 +77,4 @@ def main(task: Task) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Task, description=__doc__))
+    results.launch(main, Task, __doc__)

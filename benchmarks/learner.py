@@ -3,7 +3,6 @@
 python benchmarks/learner.py any-order
 python benchmarks/learner.py by-construction
 python benchmarks/learner.py cost
-python benchmarks/learner.py one-order
 python benchmarks/learner.py published
 """
 
@@ -23,7 +22,7 @@ from standing_orders.api.settings import preset
 from standing_orders.cage2.defenders import ScriptedDefender
 from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.cage2.scenario import RED_AGENTS
-from standing_orders.config import GameConfig, RedAgent, SimConfig, TrainConfig
+from standing_orders.config import GameConfig, SimConfig, TrainConfig
 from standing_orders.evaluate.card import Score, evaluate
 from standing_orders.evaluate.obedience import (
     Obedience,
@@ -56,11 +55,8 @@ ENDS = {"plateau": "plateau stop", "gate passed": "gate passed"}
 class Task:
     """What to measure, and where the runs are."""
 
-    what: tyro.conf.Positional[
-        Literal["any-order", "by-construction", "cost", "one-order", "published"]
-    ]
+    what: tyro.conf.Positional[Literal["any-order", "by-construction", "cost", "published"]]
     folder: Path = Path("runs/benchmark")
-    reds: tuple[Literal["b_line", "meander"], ...] = ("b_line", "meander")
     seeds: tuple[int, ...] = (0, 1, 2)
     quick: bool = False  # a handful of episodes: shows that it runs, writes no result
     results: Path = results.FOLDER  # where the result goes
@@ -215,36 +211,6 @@ def summary(measured: list[Obedience]) -> dict[str, str]:
     return cells | {"worst_contested": f"{worst:.4g}"}
 
 
-def one_order(task: Task) -> None:
-    """All 120 orders from one warm start, each until the gate or 3,000 further episodes."""
-    rests_on = f"n = 200 fresh episodes an order, {len(task.orders)} orders, warm start of seed 0"
-    with table(task, rests_on) as add:
-        for red in task.reds:
-            further, measured = one_by_one(task, red)
-            warm = RunFolder.open(any_order_run(task, red, 0), kind="train").config["episodes"]
-            add(
-                red=red, warm_start=warm, median_further=f"{np.median(further):.0f}",
-                most_further=max(further), **summary(measured),
-            )  # fmt: skip
-
-
-def one_by_one(task: Task, red: RedAgent) -> tuple[list[int], list[Obedience]]:
-    """Further episodes of each order, and how it is followed."""
-    base = any_order_run(task, red, 0)
-    further: list[int] = []
-    measured: list[Obedience] = []
-    for order in task.orders:
-        config = task.preset("fast-order", red=red, order=str(order), seed=order)
-        run = finished_run(task.folder / f"order-{red}-{order:03d}", config, base)
-        network, _ = load_network(run)
-        further.append(int(last_record(run)["total_episodes"]))
-        measured += measure_obedience(
-            LearnedDefender(network, name=run.name), SimConfig(red=red), [order],
-            num_episodes=task.count(200), seed=EVALUATION_SEED,
-        )  # fmt: skip
-    return further, measured
-
-
 def last_record(run: Path) -> dict[str, Any]:
     """What a run said at its end."""
     return RunFolder.open(run, kind="train").journal().read()[-1]
@@ -315,7 +281,6 @@ COMMANDS: dict[str, Callable[[Task], None]] = {
     "any-order": any_order,
     "by-construction": by_construction,
     "cost": cost,
-    "one-order": one_order,
     "published": published,
 }
 

@@ -125,6 +125,9 @@ def render(page: str) -> str:
 
 
 def _render_one(found: re.Match[str]) -> str:
+    marker = found[0].split("\n", maxsplit=1)[0]
+    if not (FOLDER / found["file"]).exists():
+        return "\n".join([marker, "", "Not measured yet.", "", "<!-- end of table -->"])
     rows = read(found["file"])
     if found["column"]:
         rows = [row for row in rows if row[found["column"]] == found["value"]]
@@ -132,7 +135,6 @@ def _render_one(found: re.Match[str]) -> str:
     titles, formats = zip(*map(_column, columns), strict=True)
     lines = [_line(titles), _line(["---"] * len(titles))]
     lines += [_line(_cell(text, row) for text in formats) for row in rows]
-    marker = found[0].split("\n", maxsplit=1)[0]
     return "\n".join([marker, "", *lines, "", "<!-- end of table -->"])
 
 

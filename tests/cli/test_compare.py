@@ -26,7 +26,10 @@ def test_defenders_are_compared_and_the_report_is_left(
     assert names == ["sleep", "heuristic"]
 
 
-def test_ways_to_search_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ways_to_search_are_compared(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trials, "BUDGETS", (2, 8))
     assert run("compare", "--search", *FEW, "--head-start", "15", "--json") == 0
     rows = json.loads(capsys.readouterr().out)["b_line"]
     assert {row["strategy"] for row in rows} == set(WAYS)
@@ -37,7 +40,6 @@ def test_starts_are_compared_by_training(
 ) -> None:
     monkeypatch.setattr(starts, "VISITS", 2)
     monkeypatch.setattr(starts, "EVALUATION_EPISODES", 2)
-    monkeypatch.setattr(trials, "BUDGETS", (1,))
     words = ("compare", "--search", "--seeds", "1", "--reds", "b_line", "--starts", "scratch",
              "previous", "base", "--train-episodes", "2", "--run", str(tmp_path / "s"),
              "--json")  # fmt: skip

@@ -14,9 +14,9 @@ RNG = np.random.default_rng(0)
 
 
 def make_engine(network: str, views: str = "split") -> LocalEngine:
-    config = TeamConfig(network=network, hidden=(16, 8), views=views)  # type: ignore[arg-type]
+    config = TeamConfig(network=network, hidden=(16, 8), views=views, trees=0)  # type: ignore[arg-type]
     events = make_records().train
-    chosen = split_views(events, config.agents, config.views)
+    chosen = split_views(events, config)
     net = TeamNetwork(chosen, events.num_features, config, rules=(), seed=3)
     return LocalEngine(agents_of(net), config)
 
@@ -49,9 +49,9 @@ def test_batches_of_any_size_give_the_same_bits(network: str, size: int) -> None
 @pytest.mark.parametrize("network", ["mlp", "lstm"])
 @pytest.mark.parametrize("views", ["split", "all"])
 def test_an_agent_on_its_own_says_what_it_says_in_the_team(network: str, views: str) -> None:
-    config = TeamConfig(network=network, hidden=(16, 8), views=views)  # type: ignore[arg-type]
+    config = TeamConfig(network=network, hidden=(16, 8), views=views, trees=0)  # type: ignore[arg-type]
     events = make_records().train
-    chosen = split_views(events, config.agents, config.views)
+    chosen = split_views(events, config)
     net = TeamNetwork(chosen, events.num_features, config, rules=(), seed=3)
     told, _ = net.act(torch.from_numpy(events.features), events.sessions)
     batch = Batch(events.features, np.arange(events.num_events), events.sessions.place == 0)

@@ -40,7 +40,9 @@ SHORTENED = {
     "replay": "--episodes 4",
     "detect train": "--learn.iterations 3 --learn.steps 300 --force",
 }
-IS_LONG = re.compile(r"--engine ray|compare --published|detect compare|python benchmarks/")
+IS_LONG = re.compile(
+    r"--engine ray|compare --(?:published|search)|detect compare|python benchmarks/"
+)
 # What is not shipped, a data set or CybORG: such commands are only parsed.
 NEEDS_FILES = re.compile(r"--format nsl-kdd|--sim cyborg|git clone|policy CybORG|\.zip")
 RUN = all_commands("standing-orders ")
@@ -185,6 +187,7 @@ def short_script(command: str, folder: Path) -> list[str]:
         "defenders.py": ["--episodes", "2", "--results", str(folder)],
         "speed.py": ["--seconds", "0.01", "--episodes", "100", "--results", str(folder)],
         "learner.py": ["--quick", "--folder", str(folder), "--seeds", "0", "--reds", "meander"],
+        "record.py": ["--quick", "--folder", str(folder), "--seeds", "0", "--reds", "meander"],
     }
     return words + added.get(Path(words[0]).name, [])
 

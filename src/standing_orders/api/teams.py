@@ -134,7 +134,7 @@ class TeamEnding:
         """What a user must not overlook."""
         if self.run.updates >= _FEW:
             return []
-        return [f"barely trained: {self.run.updates} updates; the defaults take 120"]
+        return [f"barely trained: {self.run.updates} updates; the defaults take 60 at least"]
 
     @property
     def next_commands(self) -> list[str]:

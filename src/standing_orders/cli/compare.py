@@ -1,7 +1,7 @@
 """`standing-orders compare`: defenders, the published grid, or ways to search, side by side."""
 
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import tyro
 from pydantic import Field
@@ -44,7 +44,7 @@ class Compare(Reporting, CompareConfig):
     )
     starts: tuple[Start, ...] = Field(
         (),
-        description="With --search: train, too, and compare where an order's policy begins, with "
+        description="With --search: compare where an order's policy begins instead, by training, "
         "--train-episodes for each of eight orders; the searches are in --run.",
     )
 
@@ -74,20 +74,19 @@ class Compare(Reporting, CompareConfig):
         values = self.model_dump(include={"rules", "observation", "head_start", "red_tempo"})
         games = {red: SimConfig(**values, red=red) for red in self.reds}
         folder = self.run_folder or Path("runs") / f"starts-{self.seed}"
-        rows = {
-            red: compare_strategies(
-                game, num_seeds=self.seeds, num_episodes=self.episodes, seed=self.seed, report=tell
-            )
-            for red, game in games.items()
-        }
-        starts = {
-            red: compare_starts(
-                game, folder, starts=self.starts, order_episodes=self.train_episodes,
-                num_seeds=self.seeds, seed=self.seed, report=tell,
-            )
-            for red, game in games.items()
-            if self.starts
-        }  # fmt: skip
+        rows: dict[str, list[dict[str, Any]]] = {}
+        starts: dict[str, list[dict[str, Any]]] = {}
+        for red, game in games.items():
+            if self.starts:
+                starts[red] = compare_starts(
+                    game, folder, starts=self.starts, order_episodes=self.train_episodes,
+                    num_seeds=self.seeds, seed=self.seed, report=tell,
+                )  # fmt: skip
+            else:
+                rows[red] = compare_strategies(
+                    game, num_seeds=self.seeds, num_episodes=self.episodes, seed=self.seed,
+                    report=tell,
+                )  # fmt: skip
         self.report(StrategyResult(rows, starts))
         return 0
 

@@ -82,10 +82,10 @@ class ComparisonResult:
 
 @dataclass(frozen=True)
 class StrategyResult:
-    """Ways to search side by side, and where policies begin."""
+    """Ways to search side by side, or where policies begin."""
 
     rows: Mapping[Any, list[Record]]  # of ways, by red agent
-    starts: Mapping[Any, list[Record]]  # by red agent; empty if none were asked for
+    starts: Mapping[Any, list[Record]]  # of starts, by red agent
 
     def tables(self) -> Sequence[Table]:
         """For people; the first is the main one."""
@@ -97,7 +97,7 @@ class StrategyResult:
 
     def to_json(self) -> Any:
         """For programs."""
-        return dict(self.rows) | ({"starts": dict(self.starts)} if self.starts else {})
+        return dict(self.rows) or {"starts": dict(self.starts)}
 
 
 def _plain(title: str, rows: Sequence[Record]) -> Table:

@@ -140,7 +140,7 @@ def compare_strategies(
     num_episodes: int,
     seed: int,
     ways: Sequence[str] = tuple(WAYS),
-    budgets: Sequence[int] = BUDGETS,
+    budgets: Sequence[int] | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> list[dict[str, Any]]:
     """Search the restore oracle's values of all orders in one game, in each way.
@@ -151,12 +151,13 @@ def compare_strategies(
         num_episodes: of which an order's true value is the mean, at least 200.
         seed: root seed.
         ways: how the next order is chosen, names of `WAYS`.
-        budgets: numbers of evaluations after which to look.
+        budgets: numbers of evaluations after which to look; `BUDGETS` if left out.
         report: told what is going on.
 
     Returns:
         A row for each way and budget, with 95 % bootstrap intervals over the searches.
     """
+    budgets = budgets or BUDGETS
     returns = oracle_returns(config, max(num_episodes, EVALUATION_EPISODES), seed)
     land = of_returns(returns / TENTHS_PER_POINT)
     best = tied_with_best(returns / TENTHS_PER_POINT)

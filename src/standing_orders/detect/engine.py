@@ -82,7 +82,9 @@ class Agent:
         Raises:
             NumericsError: a probability is not finite.
         """
-        inputs = torch.from_numpy(batch.features[:, self.actor.view])
+        view, features = self.actor.view, batch.features
+        sees_all = np.array_equal(view, np.arange(features.shape[1]))
+        inputs = torch.from_numpy(features if sees_all else features[:, view])
         with torch.no_grad():
             log_probs, hidden = self._remember(inputs, batch)
         if not torch.isfinite(log_probs).all():
@@ -114,17 +116,29 @@ class Agent:
 
     def _run(self, inputs: Tensor, memory: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
         """Through the network in blocks whose sizes do not change the sums."""
-        num_rows = len(inputs)
-        short = -num_rows % ROWS_TOGETHER
-        padded = torch.nn.functional.pad(inputs, (0, 0, 0, short))
-        states = None if memory is None else torch.nn.functional.pad(memory, (0, 0, 0, short))
-        told = []
-        for first in range(0, max(len(padded), 1), ROWS_AT_ONCE):
+        told: list[tuple[Tensor, Tensor, Tensor | None]] = []
+        for first in range(0, max(len(inputs), 1), ROWS_AT_ONCE):
             rows = slice(first, first + ROWS_AT_ONCE)
-            told.append(self.actor(padded[rows], None if states is None else states[:, rows]))
-        log_probs, hidden = (torch.cat([one[k] for one in told])[:num_rows] for k in (0, 1))
-        after = None if memory is None else torch.cat([one[2] for one in told], 1)[:, :num_rows]
+            told.append(self._run_block(inputs[rows], None if memory is None else memory[:, rows]))
+        log_probs = torch.cat([one[0] for one in told])
+        hidden = torch.cat([one[1] for one in told])
+        after = (
+            None if memory is None else torch.cat([one[2] for one in told if one[2] is not None], 1)
+        )
         return log_probs, hidden, after
+
+    def _run_block(
+        self, inputs: Tensor, memory: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        num_rows = len(inputs)
+        if short := -num_rows % ROWS_TOGETHER:
+            inputs = torch.nn.functional.pad(inputs, (0, 0, 0, short))
+            if memory is not None:
+                memory = torch.nn.functional.pad(memory, (0, 0, 0, short))
+        log_probs, hidden, after = self.actor(inputs, memory)
+        return (
+            log_probs[:num_rows], hidden[:num_rows], None if after is None else after[:, :num_rows]
+        )  # fmt: skip
 
 
 def waves(slots: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

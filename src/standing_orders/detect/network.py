@@ -126,9 +126,12 @@ class _Memory(nn.Module):
 
     def only(self, agent: int, size_in: int) -> nn.LSTM:
         """One agent's memory, for its first `size_in` inputs."""
-        cell: nn.LSTM = copy.deepcopy(self.cells[agent])  # type: ignore[assignment]
+        cell = copy.deepcopy(self.cells[agent])
+        assert isinstance(cell, nn.LSTM)
+        weight = cell.weight_ih_l0
+        assert isinstance(weight, Tensor)
         cell.input_size = size_in
-        cell.weight_ih_l0 = nn.Parameter(cell.weight_ih_l0[:, :size_in].detach().clone())
+        cell.weight_ih_l0 = nn.Parameter(weight[:, :size_in].detach().clone())
         return cell
 
 
@@ -187,10 +190,11 @@ class Actor(nn.Module):
         trunk, size = network.actor, len(self.view) + network.has_opinions
         self.memory = None if trunk.memory is None else trunk.memory.only(agent, size)
         self.memory_size = 0 if self.memory is None else self.memory.hidden_size
-        sizes = [layer.weight.shape[1] for layer in trunk.layers]
+        linear = [layer for layer in trunk.layers if isinstance(layer, StackedLinear)]
+        sizes = [layer.weight.shape[1] for layer in linear]
         if self.memory is None:
             sizes[0] = size
-        layers = zip(trunk.layers, sizes, strict=True)
+        layers = zip(linear, sizes, strict=True)
         self.layers = nn.ModuleList(layer.only(agent, width) for layer, width in layers)
         self.activation = trunk.activation
         self.policy = network.policy.only(agent, network.policy.weight.shape[1])

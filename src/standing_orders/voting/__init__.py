@@ -3,10 +3,12 @@
 | | who counts | needs | what it promises |
 |---|---|---|---|
 | `decide` | an honest counter gets every ballot | n >= 2f + 1 | `quorum`: the claims |
-| `agree` | nobody is trusted: agents exchange signed messages | n >= 3f + 1 | `pbft`: the claims |
+| `agree` | nobody is trusted: agents exchange signed messages, simulated | n >= 3f + 1 | `pbft` |
+| `actors.RayVote` | the same between processes, with keys of their own | n >= 3f + 1 | `pbft` |
 
-Below the bound both refuse to start and say which n is needed. `lie` and `LIARS` say what f faulty
-agents do; `pbft.Replica` is one agent, messages in and messages out, whatever network is between.
+Below the bound all refuse to start and say which n is needed. `lie` and `LIARS` say what f faulty
+agents do; `pbft.Replica` is one agent, messages in and messages out, whatever network is between;
+`suspects` says who is to be suspected of lying, and why.
 """
 
 from standing_orders.voting.liars import LIARS, lie

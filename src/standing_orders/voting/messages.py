@@ -116,9 +116,18 @@ class Contradiction:
     second: Message
 
 
-_FIELDS: dict[type, tuple[str, ...]] = {
+FIELDS: dict[type, tuple[str, ...]] = {
     kind: tuple(field.name for field in fields(kind))
-    for kind in (Ballot, BallotSet, Vote, Certificate, ViewChange, Proposal, Decided)
+    for kind in (
+        Ballot,
+        BallotSet,
+        Vote,
+        Certificate,
+        ViewChange,
+        Proposal,
+        Decided,
+        Contradiction,
+    )
 }
 Claim = TypeVar("Claim", Ballot, Vote, ViewChange, Proposal, Decided)
 
@@ -164,8 +173,8 @@ class Notary:
     def __init__(self, verify: Verify, tag_size: int) -> None:
         self.tag_size = tag_size
         self._verify = verify
-        # Tags that passed, with what they are for: a message is checked by many.
-        self._passed: dict[bytes, bytes] = {}
+        # Tags that passed, with whose they are and what for: a message is checked by many.
+        self._passed: dict[bytes, tuple[int, bytes]] = {}
 
     def holds(self, message: Message) -> bool:
         """Is a well-formed message really from its sender."""
@@ -173,13 +182,13 @@ class Notary:
 
     def vouches(self, agent: int, claim: bytes, tag: bytes) -> bool:
         """Did an agent sign this."""
-        if self._passed.get(tag) == claim:
+        if self._passed.get(tag) == (agent, claim):
             return True
         if not self._verify(agent, claim, tag):
             return False
         if len(self._passed) >= _MAX_PASSED:
             self._passed.clear()
-        self._passed[tag] = claim
+        self._passed[tag] = agent, claim
         return True
 
 
@@ -250,7 +259,7 @@ class Checker:
 
     def _is_a(self, kind: type, part: object) -> bool:
         return type(part) is kind and all(
-            self._fits[name](getattr(part, name)) for name in _FIELDS[kind]
+            self._fits[name](getattr(part, name)) for name in FIELDS[kind]
         )
 
     def _are(self, kind: type, parts: object) -> bool:

@@ -7,28 +7,13 @@ is inside, and none is heard twice.
 
 import hashlib
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
-from standing_orders.voting.messages import (
-    Ballot,
-    BallotSet,
-    Certificate,
-    Contradiction,
-    Decided,
-    Notary,
-    Proposal,
-    Signer,
-    ViewChange,
-    Vote,
-)
+from standing_orders.voting.messages import FIELDS, Notary, Signer
 
 MAX_BYTES = 4_000_000  # of an envelope
-_KINDS = (
-    Ballot, BallotSet, Vote, Certificate, ViewChange, Proposal, Decided, Contradiction,
-)  # fmt: skip
-_BY_NAME = {kind.__name__: kind for kind in _KINDS}
-_FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in _KINDS}
+_BY_NAME = {kind.__name__: kind for kind in FIELDS}
 _BYTES = ("choices", "digest", "tag")
 _TUPLES = ("ballots", "votes", "changes")
 
@@ -54,6 +39,7 @@ def encode(message: object) -> bytes:
     """A message, or anything that a liar sends in its place, as bytes.
 
     Example:
+        >>> from standing_orders.voting.messages import Ballot
         >>> encode(Ballot(3, 1, bytes([0, 2]), b"x"))
         b'["Ballot",3,1,"0002","78"]'
     """
@@ -61,8 +47,8 @@ def encode(message: object) -> bytes:
 
 
 def _plain(part: object) -> Any:
-    if type(part) in _FIELDS:
-        return [type(part).__name__, *(_plain(getattr(part, name)) for name in _FIELDS[type(part)])]
+    if type(part) in FIELDS:
+        return [type(part).__name__, *(_plain(getattr(part, name)) for name in FIELDS[type(part)])]
     if isinstance(part, bytes):
         return part.hex()
     if isinstance(part, tuple):
@@ -80,7 +66,7 @@ def decode(letter: bytes) -> object:
 
 def _built(part: Any) -> Any:
     kind = _BY_NAME[part[0]]
-    names = _FIELDS[kind]
+    names = FIELDS[kind]
     if len(part) != len(names) + 1:
         raise ValueError("more or fewer fields than there are")
     built: Any = kind

@@ -133,6 +133,7 @@ def mangle_and_score(judge: Judge, folder: Path, number: int) -> None:
     make(path, rows)
     data = bytearray(path.read_bytes())
     for _ in range(rng.choice([1, 3, 30])):
+        data = data or bytearray(b"?")
         at = rng.randrange(len(data))
         kind = rng.randrange(5)
         if kind == 0:

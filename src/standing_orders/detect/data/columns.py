@@ -10,7 +10,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.csv as pa_csv  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from standing_orders.detect.data.plan import Kind, Planned, network_of, number_of, plan_column
+from standing_orders.detect.data.options import Kind
+from standing_orders.detect.data.plan import Planned, network_of, number_of, plan_column
 from standing_orders.errors import ConfigError, DataError
 
 NO_TIME = {*pa_csv.ConvertOptions().null_values, "NaT"}  # text that stands for a missing time

@@ -16,6 +16,8 @@ et al., "On embeddings for numerical features in tabular deep learning", NeurIPS
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -55,21 +57,47 @@ class NumberEncoder:
         pieces = [f"{self.name}[{i}]" for i in range(len(self.edges) - 1)]
         return (*size, *pieces, *([f"{self.name}={MISSING}"] if self.marks_missing else []))
 
-    def encode(self, column: NumericColumn) -> NDArray[np.float32]:
-        """Features of a column, (num_rows, num_features)."""
-        values, is_missing = column.values, column.is_missing
-        x = np.where(is_missing, self.median, values)
-        x = np.where(x > HUGE, self.high, np.where(x < -HUGE, self.low, x))
-        parts = []
-        if self.deviation:
-            z = (_signed_log(x, self.unit) - self.mean) / self.deviation
-            parts.append(np.clip(z, -MAX_DEVIATION, MAX_DEVIATION)[:, None])
-        if len(self.edges):
-            start, end = self.edges[:-1], self.edges[1:]
-            parts.append(np.clip((x[:, None] - start) / (end - start), 0, 1))
-        if self.marks_missing:
-            parts.append(is_missing[:, None].astype(np.float64))
-        return np.concatenate(parts, axis=1).astype(np.float32)
+
+class _Numbers:
+    """All numeric columns side by side: one event costs hardly more than one column does."""
+
+    def __init__(self, parts: Sequence[NumberEncoder], firsts: Sequence[int]) -> None:
+        self.names = [part.name for part in parts]
+        values = ("low", "high", "median", "unit", "mean", "deviation")
+        (self._low, self._high, self._median, self._unit, self._mean, self._deviation) = (
+            np.array([getattr(part, name) for part in parts]) for name in values
+        )
+        # For each feature: its place among all features, and its column here.
+        sizes, pieces, marks = [], [], []
+        for column, (part, first) in enumerate(zip(parts, firsts, strict=True)):
+            at = first
+            if part.deviation:
+                sizes.append((at, column))
+                at += 1
+            for start, end in pairwise(part.edges.tolist()):
+                pieces.append((at, column, start, end))
+                at += 1
+            if part.marks_missing:
+                marks.append((at, column))
+        self._sizes, self._marks = (np.array(one, dtype=np.int64).reshape(-1, 2).T
+                                    for one in (sizes, marks))  # fmt: skip
+        table = np.array(pieces).reshape(-1, 4).T
+        self._pieces, self._start, self._end = table[:2].astype(np.int64), table[2], table[3]
+
+    def encode(self, values: NDArray[np.float64], features: NDArray[np.float32]) -> None:
+        """Fill in the features of numbers, (num_rows, num_columns)."""
+        is_missing = np.isnan(values)
+        x = np.where(is_missing, self._median, values)
+        x = np.where(x > HUGE, self._high, np.where(x < -HUGE, self._low, x))
+        places, columns = self._sizes
+        z = _signed_log(x[:, columns], self._unit[columns]) - self._mean[columns]
+        z /= self._deviation[columns]
+        features[:, places] = np.clip(z, -MAX_DEVIATION, MAX_DEVIATION)
+        places, columns = self._pieces
+        share = (x[:, columns] - self._start) / (self._end - self._start)
+        features[:, places] = np.clip(share, 0, 1)
+        places, columns = self._marks
+        features[:, places] = is_missing[:, columns]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,12 +143,23 @@ class Encoder:
 
     parts: tuple[NumberEncoder | WordEncoder, ...]
 
-    @property
+    @cached_property
+    def _firsts(self) -> list[int]:
+        """Place of the first feature of each part."""
+        return [0, *np.cumsum([len(part.features) for part in self.parts]).tolist()][:-1]
+
+    @cached_property
+    def _numbers(self) -> _Numbers:
+        pairs = zip(self.parts, self._firsts, strict=True)
+        numbers = [(part, at) for part, at in pairs if isinstance(part, NumberEncoder)]
+        return _Numbers([part for part, _ in numbers], [at for _, at in numbers])
+
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """Name of each feature."""
         return tuple(name for part in self.parts for name in part.features)
 
-    @property
+    @cached_property
     def sources(self) -> tuple[str, ...]:
         """Input column of each feature."""
         return tuple(part.name for part in self.parts for _ in part.features)
@@ -154,12 +193,16 @@ class Encoder:
         by_name = {column.name: column for column in columns}
         num_rows = len(columns[0].values) if rows is None else len(rows)
         features = np.empty((num_rows, len(self.columns)), dtype=np.float32)
-        at = 0
-        for part in self.parts:
-            column = by_name[part.name]
-            block = part.encode(column if rows is None else column.take(rows))  # type: ignore[arg-type]
-            features[:, at : at + block.shape[1]] = block
-            at += block.shape[1]
+        for part, first in zip(self.parts, self._firsts, strict=True):
+            if isinstance(part, WordEncoder):
+                column = by_name[part.name]
+                assert isinstance(column, WordColumn)
+                block = part.encode(column if rows is None else column.take(rows))
+                features[:, first : first + block.shape[1]] = block
+        if self._numbers.names:
+            told = [by_name[name].values for name in self._numbers.names]
+            numbers = [one if rows is None else one[rows] for one in told]
+            self._numbers.encode(np.stack(numbers, axis=1), features)
         return features
 
 
@@ -205,7 +248,7 @@ def fit_encoder(
     return Encoder(tuple(parts)), dropped
 
 
-def _signed_log(x: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+def _signed_log(x: NDArray[np.float64], unit: float | NDArray[np.float64]) -> NDArray[np.float64]:
     return np.sign(x) * np.log1p(np.abs(x) / unit)
 
 

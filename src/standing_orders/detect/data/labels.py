@@ -22,7 +22,7 @@ _SUSPICIOUS_AUC = 0.999
 def read_labels(
     table: pa.Table,
     config: DataConfig,
-    known: tuple[Collection[str], Collection[str]] | None = None,
+    learned: tuple[Collection[str], Collection[str]] | None = None,
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:  # (num_rows,)
     """Attack of each row, -1 for benign ones, and the names of the attacks.
 
@@ -31,8 +31,8 @@ def read_labels(
     Args:
         table: rows with the columns `label` and, if given, `attack`.
         config: its `label`, `attack`, and `threats` or `benign`.
-        known: values of the label that are benign and names of attacks, if both have been learned
-            from other rows: every other value is a threat, and need not occur.
+        learned: values of the label that are benign and names of attacks, if both are known from
+            other rows: every other value is a threat, and need not occur.
 
     Raises:
         ConfigError: a value named does not occur, or both lists are given.
@@ -45,12 +45,12 @@ def read_labels(
         raise DataError(
             f"label column {label!r}: {num_missing} rows have no label: add it or drop them"
         )
-    if known is None:
+    if learned is None:
         is_threat = _threat_words(words, config.threats, config.benign)[words.values]
         names_itself = len(words.words) > 2
     else:
-        is_threat = np.array([word not in known[0] for word in words.words])[words.values]
-        names_itself = set(known[1]) != {THREAT}
+        is_threat = np.array([word not in learned[0] for word in words.words])[words.values]
+        names_itself = set(learned[1]) != {THREAT}
     if attack is not None:
         names = read_words(attack, table[attack].combine_chunks())
     elif names_itself:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from standing_orders.detect.data.columns import Column, WordColumn, plain_values, read_column
 from standing_orders.detect.data.drift import Histogram
 from standing_orders.detect.data.encoding import Encoder, WordEncoder
-from standing_orders.detect.data.events import Task
 from standing_orders.detect.data.plan import Planned
 from standing_orders.errors import CheckpointError
 
@@ -30,7 +29,7 @@ class Schema:
     """Columns, how they are encoded, and what they looked like in training."""
 
     name: str  # of the data
-    task: Task
+    task: Literal["records", "sessions"]
     names: tuple[str, ...]  # all columns of the table, in its order
     plan: tuple[Planned, ...]  # of the inputs and of what is left out
     encoder: Encoder

@@ -5,7 +5,8 @@ import io
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -27,8 +28,8 @@ class Output(Protocol):
     def sync(self) -> int:
         """Have all of them on the disk, and give the size in bytes."""
 
-    def close(self) -> None:
-        """Nothing more follows."""
+    def close(self, *, is_whole: bool = True) -> None:
+        """Nothing more follows; a new file that is not whole is thrown away."""
 
 
 class TextOutput:
@@ -70,14 +71,24 @@ class TextOutput:
         os.fsync(self._file.fileno())
         return self._file.tell()
 
-    def close(self) -> None:
+    def close(self, *, is_whole: bool = True) -> None:
         """Nothing more follows."""
-        self.sync()
-        if self._file is not sys.stdout.buffer:
-            name = Path(self._file.name)
-            self._file.close()
-            if self._final is not None:
-                name.replace(self._final)
+        if self._file is sys.stdout.buffer:
+            self._file.flush()
+            return
+        if is_whole:
+            self.sync()
+        self._file.close()
+        if self._final is not None:
+            _finish(Path(self._file.name), self._final, is_whole=is_whole)
+
+
+def _finish(part: Path, final: Path, *, is_whole: bool) -> None:
+    """Give a file its name, or remove it."""
+    if is_whole:
+        part.replace(final)
+    else:
+        part.unlink(missing_ok=True)
 
 
 class ParquetOutput:
@@ -97,10 +108,22 @@ class ParquetOutput:
         """It is whole only when it is closed."""
         return 0
 
-    def close(self) -> None:
+    def close(self, *, is_whole: bool = True) -> None:
         """Nothing more follows."""
         self._writer.close()
-        self._part.replace(self._path)
+        _finish(self._part, self._path, is_whole=is_whole)
+
+
+@contextmanager
+def output(path: Path | None, *, rules: Sequence[str], size: int | None) -> Iterator[Output]:
+    """What `open_output` gives, closed behind its user whatever happens."""
+    out = open_output(path, rules=rules, size=size)
+    try:
+        yield out
+    except BaseException:
+        out.close(is_whole=False)
+        raise
+    out.close()
 
 
 def open_output(path: Path | None, *, rules: Sequence[str], size: int | None) -> Output:
@@ -131,6 +154,7 @@ def open_output(path: Path | None, *, rules: Sequence[str], size: int | None) ->
             return TextOutput(part.open("wb"), as_csv=as_csv, rules=rules, final=path)
         file = path.open("ab")
         if file.tell() < size:
+            file.close()
             raise DataError(f"{path}: shorter than what was written to it: restore it, or remove "
                             "it together with the state")  # fmt: skip
         file.truncate(size)

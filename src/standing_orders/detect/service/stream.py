@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from standing_orders.detect.data.options import fill_options
 from standing_orders.detect.data.tables import PARQUET_MAGIC
 from standing_orders.detect.engine import JudgeEngine
 from standing_orders.detect.service.judge import Follower, Judge, Options
-from standing_orders.detect.service.output import Output, open_output
+from standing_orders.detect.service.output import Output, output
 from standing_orders.detect.service.source import STDIN, Lines, LineSource, until_end
 from standing_orders.detect.service.state import StreamState
 from standing_orders.detect.service.summary import Summary
@@ -59,12 +60,14 @@ def score(
     try:
         if task.data != STDIN and _is_parquet(task.data):
             _score_parquet(follower, task)
-        elif task.state is None:
-            _Stream(judge, follower, task, report).run()
         else:
-            task.state.mkdir(parents=True, exist_ok=True)
-            with RunLock(task.state):
-                _Stream(judge, follower, task, report).run()
+            with ExitStack() as stack:
+                if task.state is not None:
+                    task.state.mkdir(parents=True, exist_ok=True)
+                    stack.enter_context(RunLock(task.state))
+                source = LineSource(task.data, follow=task.follow, most=task.batch)
+                stack.enter_context(closing(source))
+                _Stream(judge, follower, task, source).run(report)
     finally:
         follower.engine.close()
     return follower.summary(task.data.name, time.perf_counter() - began)
@@ -80,21 +83,19 @@ def _is_parquet(path: Path) -> bool:
 
 def _score_parquet(follower: Follower, task: Task) -> None:
     """A Parquet file is whole: its rows are counted instead of bytes."""
-    out = open_output(task.out, rules=_rule_names(follower), size=None)
     seen = 0
-    try:
-        with pa_parquet.ParquetFile(task.data) as file:
-            there = set(file.schema_arrow.names)
-            wanted = [name for name in follower.judge_.wanted() if name in there]
-            for part in file.iter_batches(task.batch, columns=wanted):
-                table = pa.Table.from_batches([part])
-                told = follower.judge(table)
-                out.write(list(told.lines(np.arange(seen, seen + table.num_rows))))
-                seen += table.num_rows
-    except (OSError, ValueError) as err:
-        raise DataError(f"{task.data}: not a readable Parquet file: {err}") from err
-    out.write(list(follower.close().lines(np.array([seen]))))
-    out.close()
+    with output(task.out, rules=_rule_names(follower), size=None) as out:
+        try:
+            with pa_parquet.ParquetFile(task.data) as file:
+                there = set(file.schema_arrow.names)
+                wanted = [name for name in follower.judge_.wanted() if name in there]
+                for part in file.iter_batches(task.batch, columns=wanted):
+                    told = follower.judge(pa.Table.from_batches([part]))
+                    out.write(list(told.lines(np.arange(seen, seen + part.num_rows))))
+                    seen += part.num_rows
+        except (OSError, pa.ArrowException) as err:
+            raise DataError(f"{task.data}: not a readable Parquet file: {err}") from err
+        out.write(list(follower.close().lines(np.array([seen]))))
 
 
 def _rule_names(follower: Follower) -> list[str]:
@@ -105,17 +106,13 @@ def _rule_names(follower: Follower) -> list[str]:
 class _Stream:
     """One run through a log."""
 
-    def __init__(self, judge: Judge, follower: Follower, task: Task, report: Report) -> None:
-        self._judge, self._follower, self._task = judge, follower, task
+    def __init__(self, judge: Judge, follower: Follower, task: Task, source: LineSource) -> None:
+        self._judge, self._follower, self._task, self._source = judge, follower, task, source
         self._state = StreamState(task.state, judge) if task.state else None
-        self._source = LineSource(task.data, follow=task.follow, most=task.batch)
         self._dialect: Dialect | None = None
         self._wanted = judge.wanted()
         self._offset = 0
-        size: int | None = None
-        if self._state is not None:
-            size = self._go_on(self._state, report)
-        self._out: Output = open_output(task.out, rules=_rule_names(follower), size=size)
+        self._out: Output
 
     def _go_on(self, state: StreamState, report: Report) -> int:
         """Take up what an earlier process left; the size of its output."""
@@ -135,18 +132,19 @@ class _Stream:
         )
         return int(data["out_size"])
 
-    def run(self) -> None:
+    def run(self, report: Report) -> None:
         """Judge until the end of the stream."""
-        for lines in until_end(self._source, WAIT):
-            self._take(lines)
-            if self._state is not None and self._state.is_due():
+        size = None if self._state is None else self._go_on(self._state, report)
+        names = _rule_names(self._follower)
+        with output(self._task.out, rules=names, size=size) as self._out:
+            for lines in until_end(self._source, WAIT):
+                self._take(lines)
+                if self._state is not None and self._state.is_due():
+                    self._commit(self._state)
+            if self._state is None:
+                self._write(self._follower.close(), np.array([self._offset]))
+            else:  # the stream may go on another day, and its sessions with it
                 self._commit(self._state)
-        if self._state is None:
-            self._write(self._follower.close(), np.array([self._offset]))
-        else:  # the stream may go on another day, and its sessions with it
-            self._commit(self._state)
-        self._out.close()
-        self._source.close()
 
     def _commit(self, state: StreamState) -> None:
         arrays, follower = self._follower.to_state()
