@@ -2,6 +2,7 @@
 
 python benchmarks/detect.py records      # NSL-KDD and UNSW-NB15: team, boosting, a sensor that lies
 python benchmarks/detect.py sessions     # synthetic and ADFA-LD: team against fixed prefixes
+python benchmarks/detect.py short        # the same where most sessions are short
 python benchmarks/detect.py views        # what an agent sees, and training with sensors that lie
 python benchmarks/detect.py gradient     # sampled PPO against the expected gradient
 python benchmarks/detect.py rule         # a rule that is broken without a price and kept with one
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -36,7 +38,7 @@ from standing_orders.errors import DataError
 from standing_orders.learn.ppo import use_one_thread
 from standing_orders.stats import seed_interval
 
-What = Literal["records", "sessions", "views", "gradient", "rule", "rules", "published"]
+What = Literal["records", "sessions", "short", "views", "gradient", "rule", "rules", "published"]
 TITLES = {
     "nsl-kdd": "NSL-KDD",
     "nsl-kdd-official": "NSL-KDD, official split",
@@ -208,11 +210,13 @@ def sensor_figures(decider: Any, data: DataSet, config: DetectConfig) -> dict[st
     return row
 
 
-def measure_sessions(task: Task) -> None:
+def measure_sessions(
+    task: Task, names: Sequence[str] = ("synthetic", "adfa-ld"), table: str = "detect-sessions"
+) -> None:
     """Cost of the team and of fixed prefixes, seed by seed on the same sessions."""
     kept = ("mean_cost", "mean_events_seen", "detection_rate", "mean_delay", "false_alarm_rate")
     measured: dict[str, dict[str, Rows]] = {}
-    for name in sets_of(task, "synthetic", "adfa-ld", "short"):
+    for name in sets_of(task, *names):
         rows = measured.setdefault(name, {})
         for index in task.indices:
             config = seeded(config_of(task, name), index)
@@ -241,7 +245,7 @@ def measure_sessions(task: Task) -> None:
             for label in deciders:
                 show(f"{name}, {label}", rows[label])
     note = "; gap: the team's cost minus this one's, on the same sessions"
-    with task.table("detect-sessions", note) as add:
+    with task.table(table, note) as add:
         for name, rows in measured.items():
             for label, own in rows.items():
                 pairs = zip(rows["team"], own, strict=True)
@@ -334,7 +338,7 @@ def measure_views(task: Task) -> None:
     with task.table("detect-views") as add:
         for (name, label), rows in measured.items():
             lost = cells("lost_to_a_liar", rows, figure="lost_to_one_liar")
-            sensor = {}
+            sensor: dict[str, str] = {}
             for figure in SENSOR_FIGURES[1::2]:
                 sensor |= cells(figure, rows)
             add(data=TITLES[name], sees=label, **cells("f1", rows), **lost, **sensor)
@@ -394,6 +398,7 @@ def measure_published(task: Task) -> None:
 COMMANDS: dict[What, Callable[[Task], None]] = {
     "records": measure_records,
     "sessions": measure_sessions,
+    "short": partial(measure_sessions, names=("short",), table="detect-short"),
     "views": measure_views,
     "gradient": measure_gradients,
     "rule": measure_rule,

@@ -20,7 +20,7 @@ from results import launch
 from standing_orders import evaluate, evaluate_team, load_policy
 from standing_orders.cli.app import main as standing_orders
 from standing_orders.errors import StandingOrdersError
-from standing_orders.evaluate.obedience import summarise
+from standing_orders.evaluate.obedience import measure_obedience, summarise
 from standing_orders.runs.checkpoint import CHECKPOINTS
 from standing_orders.runs.folder import RunFolder, is_run
 from standing_orders.runs.lock import LOCK_NAME
@@ -41,7 +41,7 @@ class Recipe:
     red: str = "b_line"  # that a defender is scored against
 
 
-_ANY = "train --preset fast --certainty 0.8"
+_ANY = "train --preset fast"
 RECIPES = {
     "any-b_line": Recipe("any order, B_line", f"{_ANY} --red b_line --seed 11"),
     "any-meander": Recipe("any order, Meander", f"{_ANY} --red meander --seed 11", "meander"),
@@ -76,6 +76,8 @@ class Task:
     """Episodes of a score."""
     order_episodes: int = ORDER_EPISODES
     """Episodes of each order."""
+    every: int = 1
+    """Tell a policy for any order only every so many-th of the 120."""
     trained_only: bool = False
     """Measure what is trained already, and train nothing."""
 
@@ -156,21 +158,22 @@ def make_card(place: Path, recipe: Recipe, task: Task) -> dict[str, Any]:
 
 def _defender_figures(place: Path, recipe: Recipe, task: Task) -> dict[str, Any]:
     policy: Any = load_policy(place)
-    has_orders = bool(policy.orders)
     red: Any = recipe.red
-    card = evaluate(
-        policy, red=red, episodes=task.episodes, seed=SEED,
-        order_episodes=task.order_episodes if has_orders else 0,
-    )  # fmt: skip
+    card = evaluate(policy, red=red, episodes=task.episodes, seed=SEED, order_episodes=0)
     score = card.score("total", None) if red == "all" else card.score(red, 100)
-    name = "total of all horizons" if red == "all" else "return"
-    figures = {"name": name, "value": round(score.mean, 3), "std_error": round(score.std_error, 3),
-               "n": task.episodes}  # fmt: skip
-    if has_orders:
-        found = summarise(card.obedience[recipe.red])
-        figures["orders"] = {key: round(value, 4) for key, value in found.items()} | {
-            "n": task.order_episodes
-        }
+    figures: dict[str, Any] = {
+        "name": "total of all horizons" if red == "all" else "return",
+        "value": round(score.mean, 3),
+        "std_error": round(score.std_error, 3),
+        "n": task.episodes,
+    }
+    orders = list(policy.orders)[:: task.every]
+    if orders:
+        obeyed = measure_obedience(
+            policy, policy.home(), orders, num_episodes=task.order_episodes, seed=SEED
+        )
+        found = {name: round(value, 4) for name, value in summarise(obeyed).items()}
+        figures["orders"] = found | {"n": task.order_episodes}
     return figures
 
 

@@ -76,16 +76,18 @@ def _is_own_group(number: int) -> bool:
     return me.pw_gid == number and set(group.gr_mem) <= {me.pw_name}
 
 
-class _SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
+class _SealedFiles(IndexDataCacheFile):
     """Numba's cache files of one function, each with its digest beside it."""
 
     def _load_index(self) -> Any:
-        return super()._load_index() if self._is_intact(self._index_path) else {}
+        if not self._is_intact(self._index_path):
+            return {}
+        return super()._load_index()  # type: ignore[no-untyped-call]
 
     def _load_data(self, name: str) -> Any:
-        if not self._is_intact(self._data_path(name)):
+        if not self._is_intact(self._data_path(name)):  # type: ignore[no-untyped-call]
             raise OSError(f"{name}: damaged")  # Numba then compiles
-        return super()._load_data(name)
+        return super()._load_data(name)  # type: ignore[no-untyped-call]
 
     @contextmanager
     def _open_for_write(self, filepath: str) -> Iterator[Any]:
@@ -110,12 +112,12 @@ def _digest_of(filepath: str) -> bytes:
     return hashlib.sha256(Path(filepath).read_bytes()).hexdigest().encode()
 
 
-class _SealedCache(FunctionCache):  # type: ignore[misc]
+class _SealedCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
+        super().__init__(function)  # type: ignore[no-untyped-call]
         check_private(Path(self._cache_path))  # another one where ours cannot be written
         files = self._cache_file
-        self._cache_file = _SealedFiles(
+        self._cache_file = _SealedFiles(  # type: ignore[no-untyped-call]
             files._cache_path, self._impl.filename_base, files._source_stamp
         )
 

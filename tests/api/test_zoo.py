@@ -16,14 +16,22 @@ from standing_orders.runs.shipped import ZOO, locate, shipped_names
 from tests.cli.commands import run
 
 CARDS = zoo().cards
-DEFENDERS = [card for card in CARDS if card.data["kind"] == "defender"]
-TEAMS = [card for card in CARDS if card.data["kind"] == "team"]
+MEASURED = [card for card in CARDS if card.data]
+DEFENDERS = [card for card in MEASURED if card.data["kind"] == "defender"]
+TEAMS = [card for card in MEASURED if card.data["kind"] == "team"]
 EPISODES, TOLERATED = 100, 4.0  # standard errors
 SEED = 5  # another one than the card's
 
 
 def name_of(card: ZooCard) -> str:
     return card.name
+
+
+@pytest.mark.parametrize("card", CARDS, ids=name_of)
+def test_every_policy_has_been_measured(card: ZooCard) -> None:
+    if not card.data:
+        pytest.skip(f"{card.name} has no card yet: make zoo")
+    assert card.figures["n"] >= 100
 
 
 @pytest.mark.parametrize("card", DEFENDERS, ids=name_of)
@@ -37,7 +45,8 @@ def test_a_defender_scores_as_its_card_says(card: ZooCard) -> None:
 
 @pytest.mark.parametrize("card", [c for c in DEFENDERS if "orders" in c.figures], ids=name_of)
 def test_a_defender_keeps_orders_as_its_card_says(card: ZooCard) -> None:
-    assert card.figures["orders"]["passed"] >= 114
+    told = card.figures["orders"]
+    assert told["passed"] >= 0.95 * told["orders"]
     policy = load_policy(card.name)
     orders = list(policy.orders)[7::40]
     for one in measure_obedience(policy, policy.home(), orders, num_episodes=20, seed=SEED):
@@ -62,7 +71,7 @@ def test_a_policy_of_the_zoo_says_how_it_was_made(capsys: pytest.CaptureFixture[
     assert run("zoo", "--json") == 0
     listed = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in listed] == shipped_names()
-    for one in listed:
+    for one in (one for one in listed if "made_by" in one):
         config = RunFolder.open(Path(one["name"])).config
         assert f"--seed {config['seed']}" in one["made_by"]
     assert run("zoo") == 0

@@ -8,6 +8,9 @@ import pytest
 from standing_orders.collect.choose import open_collector
 from standing_orders.collect.games import GameSpec
 from standing_orders.collect.local import BatchCollector
+from standing_orders.collect.loop import Actor, Timing
+from standing_orders.collect.plan import Plan
+from standing_orders.collect.rollout import Rollout, empty_rollout
 from standing_orders.config import CollectConfig, GameConfig, SimConfig
 from standing_orders.evaluate.both import policy_actor
 from standing_orders.evaluate.card import HORIZONS, play_returns
@@ -79,6 +82,37 @@ def test_a_collector_plays_the_episodes_of_the_score_card() -> None:
     wanted = play_returns(find_policy("heuristic"), SimConfig(red="meander"), **options)
     found = play_sample(BatchCollector(SPEC), actor, "meander", orders=(), **options)
     assert np.array_equal(found.returns, wanted)
+
+
+class Noting:
+    """A collector that only notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.spec, self.timing = SPEC, Timing()
+        self.plans: list[Plan] = []
+
+    def play(self, actor: Actor, plan: Plan) -> Rollout:
+        self.plans.append(plan)
+        return empty_rollout(plan.steps, plan.num_episodes, actor.input_size)
+
+    def close(self) -> None:
+        """Nothing was started."""
+
+
+def test_samples_of_other_sizes_are_told_the_same_orders_equally_often() -> None:
+    """A policy earns other returns with other orders: a mix of others is no other simulator."""
+    told, drawn = [], []
+    for num_episodes in (40, 400):
+        collector = Noting()
+        play_sample(
+            collector, policy_actor("sleep"), "meander", horizons=(1,), orders=range(120),
+            num_episodes=num_episodes, seed=1, mix=40,
+        )  # fmt: skip
+        told.append(np.bincount(np.concatenate([p.orders for p in collector.plans])))
+        drawn.append(np.concatenate([plan.policy_seeds for plan in collector.plans]))
+    assert np.array_equal(10 * told[0], told[1])
+    assert len(np.unique(drawn[1])) == 400
+    assert np.array_equal(drawn[0], drawn[1][:40])
 
 
 def test_a_score_from_elsewhere_is_the_same(recwarn: pytest.WarningsRecorder) -> None:

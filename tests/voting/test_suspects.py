@@ -3,7 +3,7 @@
 import numpy as np
 
 from standing_orders.voting.messages import Certificate, Contradiction, Vote, ballot_set
-from standing_orders.voting.suspects import Suspects, convict
+from standing_orders.voting.suspects import Suspects, Suspicion, convict
 from standing_orders.voting.wire import encode, seal
 from tests.voting.test_wire import CHECKER, PROOF, SIGNERS, VALUE, VOTES
 
@@ -78,11 +78,11 @@ def test_signs_are_told_from_chance() -> None:
         ballots[:, 3] = 0
         odd.note_decision(slot, decision(slot, ballots), right[:, 0])
     assert honest.named == {}
-    assert quiet.named == {2: "casts no ballots in time"}
+    assert quiet.named == {2: Suspicion("absent", "casts no ballots in time")}
     assert quiet.passed_over() == [2]
-    assert idle.named == {1: "does not bring about decisions"}
+    assert idle.named == {1: Suspicion("idle", "does not bring about decisions")}
     assert list(odd.named) == [3]
-    assert "100 % of the events that came to more than 0" in odd.named[3]
+    assert "100 % of the events that came to more than 0" in odd.named[3].why
     odd.lost |= {0}
-    assert odd.named[0] == "its process ended"
+    assert odd.named[0] == Suspicion("lost", "its process ended")
     assert odd.passed_over() == [0]

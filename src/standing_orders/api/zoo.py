@@ -27,7 +27,7 @@ class ZooCard:
 
     Args:
         name: as it is typed, such as `zoo/any-b_line`.
-        data: all of the card; see `to_json`.
+        data: all of the card, see `to_json`; nothing before `make zoo` has measured it.
     """
 
     name: str
@@ -36,7 +36,7 @@ class ZooCard:
     @property
     def figures(self) -> dict[str, Any]:
         """What was measured, by name."""
-        found: dict[str, Any] = self.data["figures"]
+        found: dict[str, Any] = self.data.get("figures", {})
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -55,10 +55,11 @@ class Zoo:
         rows = []
         for card in self.cards:
             found, orders = card.figures, card.figures.get("orders", {})
-            kept = f"{orders['passed']} of {orders['orders']}" if orders else "-"
+            kept = f"{orders['passed']:.0f} of {orders['orders']:.0f}" if orders else "-"
             rows.append(
-                (card.name, card.data["what"], found["name"], found["value"], found["std_error"],
-                 found["n"], kept, orders.get("contested"))
+                (card.name, card.data.get("what", "not measured yet: make zoo"), found.get("name"),
+                 found.get("value"), found.get("std_error"), found.get("n"), kept,
+                 orders.get("contested"))
             )  # fmt: skip
         notes = ("--json shows how each was made and measured",) if rows else ()
         return [Table("policies that come with the package", _COLUMNS, tuple(rows), notes=notes)]
@@ -78,5 +79,6 @@ def zoo() -> Zoo:
     """
     names = shipped_names()
     folders = [ZOO / name.rpartition("/")[2] for name in names]
-    cards = [json.loads(read_regular(folder / CARD_NAME)) for folder in folders]
-    return Zoo([ZooCard(name, data) for name, data in zip(names, cards, strict=True)])
+    cards = [folder / CARD_NAME for folder in folders]
+    data = [json.loads(read_regular(card)) if card.exists() else {} for card in cards]
+    return Zoo([ZooCard(name, one) for name, one in zip(names, data, strict=True)])

@@ -1,7 +1,7 @@
 """`standing-orders compare`: defenders, the published grid, or ways to search, side by side."""
 
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import tyro
 from pydantic import Field
@@ -74,7 +74,8 @@ class Compare(Reporting, CompareConfig):
         values = self.model_dump(include={"rules", "observation", "head_start", "red_tempo"})
         games = {red: SimConfig(**values, red=red) for red in self.reds}
         folder = self.run_folder or Path("runs") / f"starts-{self.seed}"
-        rows, starts = {}, {}
+        rows: dict[str, list[dict[str, Any]]] = {}
+        starts: dict[str, list[dict[str, Any]]] = {}
         for red, game in games.items():
             if self.starts:
                 starts[red] = compare_starts(

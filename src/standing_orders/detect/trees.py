@@ -161,9 +161,10 @@ class Forest(nn.Module):
 
     def log_odds(self, agent: int, inputs: NDArray[np.float32]) -> NDArray[np.float32]:  # (rows,)
         """What an agent's trees say about its inputs, (rows, size)."""
-        tables = (self.column, self.threshold, self.left, self.value)
         sums = np.full(len(inputs), float(self.base[agent]))
-        add_leaves(np.ascontiguousarray(inputs), *(one[agent].numpy() for one in tables), sums)
+        tables = (self.column, self.threshold, self.left, self.value)
+        column, threshold, left, value = (one[agent].numpy() for one in tables)
+        add_leaves(np.ascontiguousarray(inputs), column, threshold, left, value, sums)
         slope, shift = self.line[agent].tolist()
         return (slope * sums + shift).astype(np.float32)
 

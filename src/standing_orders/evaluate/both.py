@@ -82,11 +82,12 @@ def compare_simulators(
                 (task.simulator, task.collect),
             )
         )
+        mix = min(task.num_episodes, task.own_episodes)
         for red in task.reds:
             played = [
                 play_sample(
                     collector, actor, red, horizons=HORIZONS, orders=orders, num_episodes=count,
-                    seed=task.seed, advance=advance,
+                    seed=task.seed, mix=mix, advance=advance,
                 )
                 for collector, count in ((own, task.own_episodes), (other, task.num_episodes))
             ]  # fmt: skip

@@ -53,6 +53,7 @@ def play_sample(
     orders: Sequence[int],
     num_episodes: int,
     seed: int,
+    mix: int | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Sample:
     """Play episodes of a policy against one red agent.
@@ -65,10 +66,16 @@ def play_sample(
         orders: what the policy is told, by turns of its seed; none for a policy without orders.
         num_episodes: how many; they do not depend on how many others there are.
         seed: root seed.
+        mix: episodes after which the orders told begin anew, so that samples of other sizes, but
+            the same mix, are told the same orders equally often; never if left out.
         advance: called with the number of episodes just finished.
     """
     seeds = environment_seeds(child_seed(seed, "evaluate", red), num_episodes)
-    policy_seeds = environment_seeds(child_seed(seed, "evaluate", red, "policy"), num_episodes)
+    block, place = np.divmod(np.arange(num_episodes), mix or num_episodes)
+    turns = block * _whole_turns(mix or num_episodes, max(len(orders), 1)) + place
+    policy_seeds = environment_seeds(
+        child_seed(seed, "evaluate", red, "policy"), int(turns.max()) + 1
+    )[turns]
     told = np.array(orders or [0])[(policy_seeds % np.uint64(max(len(orders), 1))).astype(int)]
     steps = max(horizons)
     plan = Plan(
@@ -89,3 +96,8 @@ def play_sample(
         tallies.append(rollout.tallies)
         advance(rows.stop - rows.start)
     return Sample(np.concatenate(returns), np.concatenate(tallies))
+
+
+def _whole_turns(count: int, num_orders: int) -> int:
+    """The next multiple of the number of orders: a shift that tells the same ones again."""
+    return -(-count // num_orders) * num_orders

@@ -6,7 +6,7 @@ from typing import Any
 
 from standing_orders.cage2.policy import Policy
 from standing_orders.config import ANY_ORDER, NO_ORDER, GameConfig, SimConfig
-from standing_orders.errors import ConfigError, StandingOrdersError
+from standing_orders.errors import ConfigError, DataError, StandingOrdersError
 from standing_orders.report import document as doc
 from standing_orders.report import parts
 from standing_orders.report.document import Block
@@ -51,7 +51,13 @@ def build_report(
     if len(kinds) > 1:
         raise ConfigError(f"runs of kinds {' and '.join(kinds)}: one report shows one kind")
     runs = named_apart(runs)
-    sections = _SECTIONS[kinds[0]](runs, num_episodes, tell)
+    try:
+        sections = _SECTIONS[kinds[0]](runs, num_episodes, tell)
+    except (LookupError, TypeError, AttributeError) as err:
+        raise DataError(
+            f"{', '.join(str(run.path) for run in runs)}: config or journal lack what a report "
+            f"needs, or hold something else there ({type(err).__name__}: {err})"
+        ) from err
     warnings = [doc.warning(f"left out: {err}") for err in lost] + parts.problems(runs)
     if warnings:
         sections[0]["blocks"][:0] = warnings

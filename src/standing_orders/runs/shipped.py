@@ -11,7 +11,7 @@ CARD_NAME = "card.json"
 
 def shipped_names() -> list[str]:
     """What is in the zoo, as it is typed: `zoo/any-b_line`."""
-    return sorted(f"{PREFIX}/{path.parent.name}" for path in ZOO.glob(f"*/{CARD_NAME}"))
+    return sorted(f"{PREFIX}/{path.parent.name}" for path in ZOO.glob("*/run.json"))
 
 
 def locate(path: Path) -> Path:

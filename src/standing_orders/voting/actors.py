@@ -99,7 +99,7 @@ class RayVote:
         f: number of faulty agents tolerated, at least 1; needs 3f + 1 voters.
         num_choices: rungs of the ladder that they vote on.
         patience: how long agents wait for each other, in seconds.
-        report: told of every suspect, once, and why.
+        report: told of every suspect, once for each sign, and why.
         trials: faults that are played, by agent.
 
     Raises:
@@ -135,7 +135,7 @@ class RayVote:
             raise _explained(err, "the agents cannot be started") from err
         self._checker = Checker(self.committee, public_notary(keys))
         self.suspects = Suspects(self._checker)
-        self._named: set[int] = set()
+        self._named: set[tuple[int, str]] = set()
         self._turn, self._number = 0, 0
 
     def __enter__(self) -> "RayVote":
@@ -255,10 +255,10 @@ class RayVote:
             raise _explained(err, f"agent {agent} fails") from err
 
     def _name_suspects(self) -> None:
-        for agent, why in self.suspects.named.items():
-            if agent not in self._named:
-                self._named.add(agent)
-                self._report(f"agent {agent} is suspect: {why}")
+        for agent, found in self.suspects.named.items():
+            if (agent, found.sign) not in self._named:
+                self._named.add((agent, found.sign))
+                self._report(f"agent {agent} is suspect: {found.why}")
 
 
 def _explained(err: Exception, what: str) -> StandingOrdersError:

@@ -127,7 +127,7 @@ FIELDS: dict[type, tuple[str, ...]] = {
         Proposal,
         Decided,
         Contradiction,
-    )  # fmt: skip
+    )
 }
 Claim = TypeVar("Claim", Ballot, Vote, ViewChange, Proposal, Decided)
 
@@ -173,8 +173,8 @@ class Notary:
     def __init__(self, verify: Verify, tag_size: int) -> None:
         self.tag_size = tag_size
         self._verify = verify
-        # Tags that passed, with what they are for: a message is checked by many.
-        self._passed: dict[bytes, bytes] = {}
+        # Tags that passed, with whose they are and what for: a message is checked by many.
+        self._passed: dict[bytes, tuple[int, bytes]] = {}
 
     def holds(self, message: Message) -> bool:
         """Is a well-formed message really from its sender."""
@@ -182,13 +182,13 @@ class Notary:
 
     def vouches(self, agent: int, claim: bytes, tag: bytes) -> bool:
         """Did an agent sign this."""
-        if self._passed.get(tag) == claim:
+        if self._passed.get(tag) == (agent, claim):
             return True
         if not self._verify(agent, claim, tag):
             return False
         if len(self._passed) >= _MAX_PASSED:
             self._passed.clear()
-        self._passed[tag] = claim
+        self._passed[tag] = agent, claim
         return True
 
 

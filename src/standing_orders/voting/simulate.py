@@ -207,16 +207,11 @@ def agree(
     committee = Committee(votes.shape[1], f, num_choices)
     if not deadline >= 0:
         raise VotingError(f"deadline = {deadline}: must be at least 0")
-    for agent, kind in (liars or {}).items():
-        if kind not in KINDS or not 0 <= agent < committee.n:
-            raise VotingError(
-                f"liar {agent}: {kind!r}: must be an agent from 0 to {committee.n - 1} and one of "
-                f"{', '.join(KINDS)}"
-            )
     votes = np.where((votes >= 0) & (votes < num_choices), votes, np.int8(MISSING))
     cast = votes
     rng = np.random.Generator(np.random.Philox(child_seed(seed, "ballots")))
     for agent, kind in (liars or {}).items():
+        _check_liar(agent, kind, committee.n)
         if kind in BALLOT_LIARS:
             cast = lie(kind, cast, [agent], rng, num_choices=num_choices, is_right=is_right)
     chance = Random(child_seed(seed, "network"))
@@ -224,6 +219,14 @@ def agree(
     run = _Run(votes, cast, committee, liars or {}, network, patience or Patience(), batch, seed)
     run.play(deadline)
     return run.result()
+
+
+def _check_liar(agent: int, kind: str, n: int) -> None:
+    if kind not in KINDS or not 0 <= agent < n:
+        raise VotingError(
+            f"liar {agent}: {kind!r}: must be an agent from 0 to {n - 1} and one of "
+            f"{', '.join(KINDS)}"
+        )
 
 
 class _Run:

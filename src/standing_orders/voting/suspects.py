@@ -16,6 +16,7 @@ sees more than the others is at odds with them.
 """
 
 from collections import deque
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,14 @@ def convict(evidence: bytes, checker: Checker) -> tuple[int, str] | None:
             return envelope.sender, f"sent on a message of agent {message.sender}"
         return envelope.sender, f"sent a {type(message).__name__.lower()} against the rules"
     return None
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """Why an agent is suspect."""
+
+    sign: str  # see the table of this module
+    why: str  # in words
 
 
 class Suspects:
@@ -106,14 +115,15 @@ class Suspects:
         return {agent for agent in agents if 2 * missed[agent] >= num_slots}
 
     @property
-    def named(self) -> dict[int, str]:
-        """Every suspect, the surest sign against it in words."""
-        found = self._at_odds()
+    def named(self) -> dict[int, Suspicion]:
+        """Every suspect, by the surest sign against it."""
         is_idle = (self._failed >= _LEAST_SLOTS) & (2 * self._failed >= self._led)
-        found |= {int(agent): "does not bring about decisions" for agent in np.flatnonzero(is_idle)}
-        found |= dict.fromkeys(self.absent, "casts no ballots in time")
-        found |= self._proofs
-        return found | dict.fromkeys(self.lost, "its process ended")
+        idle = map(int, np.flatnonzero(is_idle))
+        found = {agent: Suspicion("at odds", why) for agent, why in self._at_odds().items()}
+        found |= dict.fromkeys(idle, Suspicion("idle", "does not bring about decisions"))
+        found |= dict.fromkeys(self.absent, Suspicion("absent", "casts no ballots in time"))
+        found |= {agent: Suspicion("proven", why) for agent, why in self._proofs.items()}
+        return found | dict.fromkeys(self.lost, Suspicion("lost", "its process ended"))
 
     def passed_over(self) -> list[int]:
         """Agents that are not worth waiting for: at most as many as may fail."""
