@@ -338,7 +338,7 @@ def measure_views(task: Task) -> None:
     with task.table("detect-views") as add:
         for (name, label), rows in measured.items():
             lost = cells("lost_to_a_liar", rows, figure="lost_to_one_liar")
-            sensor = {}
+            sensor: dict[str, str] = {}
             for figure in SENSOR_FIGURES[1::2]:
                 sensor |= cells(figure, rows)
             add(data=TITLES[name], sees=label, **cells("f1", rows), **lost, **sensor)

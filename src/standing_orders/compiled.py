@@ -80,12 +80,12 @@ class _SealedFiles(IndexDataCacheFile):
     """Numba's cache files of one function, each with its digest beside it."""
 
     def _load_index(self) -> Any:
-        is_intact = self._is_intact(self._index_path)
-        return super()._load_index() if is_intact else {}  # type: ignore[no-untyped-call]
+        if not self._is_intact(self._index_path):
+            return {}
+        return super()._load_index()  # type: ignore[no-untyped-call]
 
     def _load_data(self, name: str) -> Any:
-        path: str = self._data_path(name)  # type: ignore[no-untyped-call]
-        if not self._is_intact(path):
+        if not self._is_intact(self._data_path(name)):  # type: ignore[no-untyped-call]
             raise OSError(f"{name}: damaged")  # Numba then compiles
         return super()._load_data(name)  # type: ignore[no-untyped-call]
 

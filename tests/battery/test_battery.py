@@ -12,7 +12,9 @@ from tests.battery.case import Attack, play_case
 QUICK = [attack for attack in ATTACKS if not attack.name.startswith(("kill-", "damage-", "re-"))]
 
 
-@pytest.mark.parametrize("attack", [one for one in QUICK if one.name != "names"], ids=str)
+@pytest.mark.parametrize(
+    "attack", [one for one in QUICK if one.name != "names"], ids=lambda one: one.name
+)
 def test_a_few_cases_of_each_attack_find_nothing(attack: Attack) -> None:
     row = run_attack(attack, 0, min(attack.short, 20))
     assert row.cases == min(attack.short, 20)

@@ -27,6 +27,18 @@ def test_no_line_is_wider_than_the_terminal_and_every_host_has_one(width: int) -
     assert all(any(f" {host} " in f"{line} " for line in lines) for host in hosts)
 
 
+def test_only_the_names_of_decoys_are_cut_where_there_is_no_room() -> None:
+    env = Cage2Env(red="b_line", head_start=20, order="critical_first", belief=True)
+    env.reset(seed=0)
+    for kind in ("DecoyApache", "DecoyTomcat", "DecoyVsftpd", "DecoyHarakaSMPT"):
+        env.step(encode(kind, "Op_Host0"))
+    lines = to_text(env.frame(), 80).splitlines()
+    head = next(line for line in lines if "blue believes" in line)
+    assert "red holds" in head
+    assert [line for line in lines if "…" in line and "Apache" not in line] == []
+    assert any("ADMIN (foothold)" in line for line in lines)
+
+
 def test_short_names_stay_different() -> None:
     names = [view.short_name for view in late().hosts]
     assert len(set(names)) == len(HOSTS)

@@ -18,6 +18,7 @@ TEXT_WIDTH = 110  # of a board that goes into a string or a pipe
 _WIDE, _WIDEST = 100, 140  # columns from which on there is room for more
 _TALL = 30  # lines from which on there is room between subnets
 _BAR = 10  # cells of a probability of 1
+_GAP, _LEAST = 3, 4  # columns between the board's own, and for decoys
 _SHOWN = 0.005  # a smaller probability would be shown as 0 %
 _ACCESS_STYLE = ("dim", "yellow", "bold red")
 _VERDICT_STYLE = {"compliant": "bold green", "violation": "bold red", "neutral": "dim"}
@@ -133,9 +134,17 @@ def _table(frame: Frame, width: int, height: int) -> Table:
     table = Table(box=box.SIMPLE_HEAD if is_tall else None, pad_edge=False, padding=(0, 2, 0, 0))
     if width >= _WIDE:
         table.add_column("subnet", no_wrap=True)
-    for column in columns:
-        least = None if column.name == "decoys" else len(column.name)
-        table.add_column(column.name, no_wrap=True, overflow="ellipsis", min_width=least)
+    needed = {
+        column.name: max(len(column.name), *(len(column.cell(view)) for view in frame.hosts))
+        for column in columns
+    }
+    # Where there is no room the names of decoys are cut, and nothing else.
+    spare = width - sum(needed.values()) - _GAP * (len(columns) + 1)
+    if width >= _WIDE:
+        spare -= max(map(len, SUBNETS)) + _GAP
+    needed["decoys"] = max(needed["decoys"] + min(spare, 0), _LEAST)
+    for name, cells in needed.items():
+        table.add_column(name, no_wrap=True, overflow="ellipsis", width=cells)
     before = ""
     for view in frame.hosts:
         subnet = SUBNETS[SUBNET_OF_HOST[view.index]]

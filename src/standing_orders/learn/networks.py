@@ -75,7 +75,7 @@ class Actor(nn.Sequential):
 
     def forward(self, prepared: Tensor) -> Tensor:  # (rows, size) -> (rows, 145)
         """Logits."""
-        logits: Tensor = super().forward(prepared)
+        logits: Tensor = super().forward(prepared)  # type: ignore[no-untyped-call]
         if self._places is None:
             return logits
         known = prepared[:, self._places].view(len(prepared) * NUM_HOSTS, -1)

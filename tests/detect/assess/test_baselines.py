@@ -17,7 +17,6 @@ from standing_orders.detect.assess.baselines import (
     boosted_probability,
     cusum,
     first_crossings,
-    log_loss,
     log_odds,
     prefix_events,
     prefix_for,
@@ -35,6 +34,7 @@ from standing_orders.detect.costs import (
 )
 from standing_orders.detect.data.events import DataSet, Events, Sessions
 from standing_orders.detect.metrics import sweep
+from standing_orders.detect.trees import log_loss
 from standing_orders.errors import ConfigError, DataError
 
 REWARDS = CostConfig().rewards()

@@ -12,6 +12,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 from standing_orders.detect.service.judge import Judge, Options, open_team
+from standing_orders.detect.service.source import LineSource
 from standing_orders.detect.service.stream import Task, score
 from standing_orders.errors import ConfigError, DataError
 from tests.detect.service.conftest import make_rows, write_csv
@@ -197,6 +198,22 @@ def test_the_state_of_another_file_or_team_is_refused(
         run(judge, data, state=tmp_path / "state")
     with pytest.raises(DataError, match="another team"):
         run(open_team(sessions / "run"), data, state=tmp_path / "state")
+
+
+def test_what_was_read_ahead_but_not_judged_is_not_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"".join(b"line %d\n" % number for number in range(30)))
+    source = LineSource(path, most=10)
+    first = source.read(1)
+    assert first is not None and len(first.lines) == 10
+    again = LineSource(path, most=100)
+    assert source.head()["size"] > first.next_offset
+    assert again.go_to(first.next_offset, source.head())
+    rest = again.read(1)
+    assert rest is not None and rest.lines == [b"line %d" % number for number in range(10, 30)]
+    assert rest.offsets[0] == first.next_offset
+    source.close()
+    again.close()
 
 
 @pytest.mark.slow

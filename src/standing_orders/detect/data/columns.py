@@ -180,9 +180,9 @@ def read_numbers(values: pa.Array) -> NDArray[np.float64]:  # (num_rows,)
     """A numeric or boolean column as numbers; missing becomes NaN."""
     if pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
-    numbers: NDArray[np.float64] = (
-        values.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False)
-    )
+    if not pa.types.is_float64(values.type):
+        values = values.cast(pa.float64(), safe=False)
+    numbers: NDArray[np.float64] = values.to_numpy(zero_copy_only=False)  # null becomes NaN
     return numbers
 
 

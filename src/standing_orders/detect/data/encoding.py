@@ -31,6 +31,7 @@ MAX_DEVIATION = 5.0  # standard deviations at which z is cut
 HUGE = 1e100  # sizes beyond it count as infinite
 MIN_COUNT = 20  # of a frequent value, or 2 % of a small training part
 MAX_KNOWN = 1_000  # values of a category that are told from new ones
+_ROWS_AT_ONCE = 256
 CONSTANT = "constant in the training part"
 OTHER, MISSING = "other", "missing"
 
@@ -82,20 +83,29 @@ class _Numbers:
         self._sizes, self._marks = (np.array(one, dtype=np.int64).reshape(-1, 2).T
                                     for one in (sizes, marks))  # fmt: skip
         table = np.array(pieces).reshape(-1, 4).T
-        self._pieces, self._start, self._end = table[:2].astype(np.int64), table[2], table[3]
+        self._pieces, self._start = table[:2].astype(np.int64), table[2]
+        self._width = table[3] - table[2]
 
     def encode(self, values: NDArray[np.float64], features: NDArray[np.float32]) -> None:
-        """Fill in the features of numbers, (num_rows, num_columns)."""
+        """Fill in the features of numbers, (num_rows, num_columns), in blocks that fit a cache."""
+        for first in range(0, len(values), _ROWS_AT_ONCE):
+            rows = slice(first, first + _ROWS_AT_ONCE)
+            self._encode(values[rows], features[rows])
+
+    def _encode(self, values: NDArray[np.float64], features: NDArray[np.float32]) -> None:
         is_missing = np.isnan(values)
         x = np.where(is_missing, self._median, values)
         x = np.where(x > HUGE, self._high, np.where(x < -HUGE, self._low, x))
         places, columns = self._sizes
-        z = _signed_log(x[:, columns], self._unit[columns]) - self._mean[columns]
+        z = _signed_log(x[:, columns], self._unit[columns])
+        z -= self._mean[columns]
         z /= self._deviation[columns]
-        features[:, places] = np.clip(z, -MAX_DEVIATION, MAX_DEVIATION)
+        features[:, places] = np.clip(z, -MAX_DEVIATION, MAX_DEVIATION, out=z)
         places, columns = self._pieces
-        share = (x[:, columns] - self._start) / (self._end - self._start)
-        features[:, places] = np.clip(share, 0, 1)
+        share = x[:, columns]
+        share -= self._start
+        share /= self._width
+        features[:, places] = np.clip(share, 0, 1, out=share)
         places, columns = self._marks
         features[:, places] = is_missing[:, columns]
 

@@ -80,6 +80,7 @@ class LineSource:
             self._note_head(start)
             return False
         self._note_head(start)
+        self._buffer = start[offset:]  # what had been read ahead, but not judged
         left = offset - len(start)
         while left > 0 and (chunk := self._file_read(min(left, _CHUNK))):
             left -= len(chunk)
