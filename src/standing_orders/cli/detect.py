@@ -198,7 +198,7 @@ class ScoreTeam(Command):
     EXAMPLES = (
         "detect score runs/team --data new.csv --out verdicts.jsonl",
         "detect score runs/team --data eve.json --follow --out verdicts.jsonl",
-        "detect score runs/team --data - < conn.log",
+        "detect score runs/team --data - --state runs/stream",
         "detect score runs/team --data new.csv --engine ray",
     )
     BASIC = ("run_folder", "data", "out", "follow", "state", "why", "engine", "json_output")
