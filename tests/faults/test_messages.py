@@ -162,13 +162,14 @@ def test_a_signal_lets_the_update_end_saves_and_says_how_to_go_on(
 ) -> None:
     words = ("train", "--episodes", "100000", "--update-episodes", "10", "--checkpoint-every",
              "100000", "--ppo.hidden", "8", "--run", str(tmp_path / "run"))  # fmt: skip
-    with start(*words) as process:
+    # Under nohup the signal is ignored, and a child would go on ignoring it.
+    with start(*words, preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)) as process:
         journal = tmp_path / "run" / "journal.jsonl"
         while not (journal.exists() and journal.read_text().count("\n") > 3):
             assert process.poll() is None
             time.sleep(0.05)
         process.send_signal(number)
-        said = process.communicate()[1]
+        said = process.communicate(timeout=120)[1]
     assert process.returncode == code
     assert f"to go on: standing-orders train --resume --run {tmp_path}/run" in said
     num_updates = journal.read_text().count("\n")
