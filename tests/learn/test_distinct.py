@@ -107,7 +107,7 @@ def test_loss_and_gradient_on_distinct_rows_are_those_on_all_rows(seed: int) -> 
         for parameter in net.parameters():  # ratios on both sides of the clip range
             noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
             parameter.add_(0.1 * noise)
-    loss, figures = total_loss(net, rows, config, LossTerms(1e-3, 1, 0.7))
+    loss, figures = total_loss(net, rows, config, LossTerms(1e-3, 1, config.entropy, 0.7))
     found = torch.autograd.grad(loss, list(net.parameters()))
     assert 0.1 < figures["clipfrac"] < 0.9
     wanted_loss = plain_loss(net, rollout, old, advantages, targets)

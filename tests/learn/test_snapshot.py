@@ -57,7 +57,7 @@ def test_a_restored_optimiser_makes_the_next_update_bit_for_bit(
     played = rollout(net)
     rows = build_rows(net, played, np.zeros_like(played.rewards), PpoConfig())
     optimiser = adam(net)
-    terms = LossTerms(1e-3, 2, 0.0)
+    terms = LossTerms(1e-3, 2, PpoConfig().entropy, 0.0)
     update(net, optimiser, rows, PpoConfig(), terms, seed=0)
     arrays = network_arrays(net) | optimiser_arrays(optimiser)
     other = network(9)
