@@ -123,7 +123,7 @@ def make_published_run(path: Path) -> Path:
     return make_run(path, "published", CompareConfig().model_dump(mode="json"), made)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop runs all the while: no other module can have one
 def browser() -> Iterator[Any]:
     """Headless Chromium; skipped, and said so, where it cannot be had."""
     if CHROMIUM is None:
