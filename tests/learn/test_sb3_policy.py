@@ -12,6 +12,7 @@ from standing_orders.config import SimConfig
 from standing_orders.errors import ConfigError, DataError
 from standing_orders.evaluate.find import find_policy
 from standing_orders.learn.sb3 import Cage2VecEnv
+from standing_orders.rules.lawful import LawfulPolicy
 
 sb3 = pytest.importorskip("stable_baselines3")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Stable-Baselines3 itself
@@ -40,6 +41,17 @@ def test_a_saved_model_plays_as_it_did_before(algorithm: str, tmp_path: Path) ->
         observations, _ = batch.step(actions)
 
 
+def test_a_saved_model_is_held_to_an_order(tmp_path: Path) -> None:
+    path = tmp_path / "mine.zip"
+    env = Cage2VecEnv(2, SimConfig(horizon=10))
+    sb3.A2C("MlpPolicy", env, policy_kwargs={"net_arch": [8]}, seed=1).save(path)
+    policy = find_policy(str(path), order="7")
+    assert isinstance(policy, LawfulPolicy)
+    assert (policy.name, policy.orders) == ("lawful mine.zip", (7,))
+    with pytest.raises(ConfigError, match="order 'first'"):
+        find_policy(str(path), order="first")
+
+
 def test_a_model_of_another_game_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.zip"
     sb3.A2C("MlpPolicy", "CartPole-v1").save(path)
@@ -58,5 +70,5 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
         archive.writestr("something", "else")
     with pytest.raises(DataError, match="not a model"):
         find_policy(str(path))
-    with pytest.raises(ConfigError, match="takes no order"):
+    with pytest.raises(DataError, match="not a model"):
         find_policy(str(path), order="7")
