@@ -219,7 +219,7 @@ def test_bad_input_is_named(
         ("", "empty"),
         ("a,label\n1,0\n2,0\n3,0\n", "benign"),
         ("a,label\n1,0\n2,1\n3,7\n", "label"),
-        ("a;label\n1;0\n2;1\n", "separator"),
+        ("a~label\n1~0\n2~1\n", "separator"),
     ],
 )
 def test_a_bad_file_is_named(

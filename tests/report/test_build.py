@@ -36,21 +36,22 @@ def test_a_search_without_a_visit_has_a_report_too(tmp_path: Path, search_run: P
     assert "No order has been visited yet" in texts(build_report([search_run], num_episodes=0))
 
 
-def detect_record(update: int, entropy: float) -> dict[str, Any]:
+def detect_record(update: int, allowed: float) -> dict[str, Any]:
     return {
         "update": update, "total_events": 100 * update,
         "team": {"reward": -1.0, "f1": 0.5, "recall": 0.4, "false_alarm_rate": 0.1},
-        "loss": {"entropy": entropy},
+        "actions": {"allow": allowed, "alert": 1 - allowed, "block": 0.0, "quarantine": 0.0},
+        "loss": {"entropy": 0.5},
         "rules": {"answered": {"margin_mean": 0.1, "violation_rate": 0.2}},
         "prices": [{"rule": "answered", "next_price": 0.1 * update}], "stopped": None,
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("entropy", "is_warned"), [(0.5, False), (0.001, True)])
+@pytest.mark.parametrize(("allowed", "is_warned"), [(0.5, False), (0.999, True)])
 def test_a_detection_report_warns_of_a_collapse(
-    tmp_path: Path, entropy: float, is_warned: bool
+    tmp_path: Path, allowed: float, is_warned: bool
 ) -> None:
-    records = [detect_record(update, entropy) for update in range(1, 6)]
+    records = [detect_record(update, allowed) for update in range(1, 6)]
     run = make_run(tmp_path / "d", "detect", {"seed": 0}, records)
     document = build_report([run], num_episodes=0)
     assert ("has collapsed" in texts(document)) == is_warned

@@ -1,4 +1,4 @@
-"""Run folders of every format ever written lie in tests/golden/runs and must open."""
+"""Run folders of every format ever written lie in tests/golden/runs: all open, or say why not."""
 
 from pathlib import Path
 
@@ -36,10 +36,12 @@ def test_the_policy_of_a_released_run_can_be_used() -> None:
     assert best.layout == network.layout
 
 
-def test_a_released_team_can_be_used() -> None:
-    team, data = load_team(RUNS / "detect-format2")
-    assert team.config.team.hidden == (4,)
-    assert data.task == "sessions"
+def test_of_a_team_before_the_trees_the_checkpoint_is_read_and_its_options_are_named() -> None:
+    _, checkpoint = latest_of(RUNS / "detect-format2", "detect")
+    assert checkpoint.data["progress"]["updates"] == 2
+    gone = r"config\.json: not a config of this version: learn\.final_entropy: no such option"
+    with pytest.raises(CheckpointError, match=gone):
+        load_team(RUNS / "detect-format2")
 
 
 def test_of_the_unsealed_format_the_checkpoint_is_read_and_another_config_is_named() -> None:

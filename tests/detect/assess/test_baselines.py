@@ -34,6 +34,7 @@ from standing_orders.detect.costs import (
 )
 from standing_orders.detect.data.events import DataSet, Events, Sessions
 from standing_orders.detect.metrics import sweep
+from standing_orders.detect.trees import boost as fit
 from standing_orders.detect.trees import log_loss
 from standing_orders.errors import ConfigError, DataError
 
@@ -158,18 +159,20 @@ def test_number_of_trees_is_chosen_on_validation(monkeypatch: pytest.MonkeyPatch
     blind = boost(validation.features[:0], validation.is_threat[:0], max_rounds=200)
     assert loss_of(checked) < 0.8 * loss_of(blind)
 
-    rounds: list[int] = []
-    original = module._boosting
-    monkeypatch.setattr(
-        module, "_boosting", lambda num, seed: rounds.append(num) or original(num, seed)
-    )
+    fitted_rounds: list[int] = []
+
+    def counting(*given: Any, rounds: int, seed: int) -> Any:
+        fitted_rounds.append(rounds)
+        return fit(*given, rounds=rounds, seed=seed)
+
+    monkeypatch.setattr(module, "boost", counting)
     boost(validation.features, validation.is_threat, max_rounds=40)
-    full = original(40, 0).fit(train.features, train.is_threat)
+    full = fit(train.features, train.is_threat, rounds=40, seed=0)
     losses = [
         reference_log_loss(validation.is_threat, stage[:, 1])
         for stage in full.staged_predict_proba(validation.features)
     ]
-    assert rounds == [40, int(np.argmin(losses)) + 1]
+    assert fitted_rounds == [40, int(np.argmin(losses)) + 1]
 
 
 def test_log_loss_equals_scikit_learn() -> None:

@@ -12,7 +12,7 @@ import pyarrow.compute as pa_compute  # type: ignore[import-untyped]
 import pyarrow.csv as pa_csv  # type: ignore[import-untyped]
 import pyarrow.parquet as pa_parquet  # type: ignore[import-untyped]
 
-from standing_orders.detect.data.lines import find_dialect, read_events
+from standing_orders.detect.data.lines import MAX_COLUMNS, find_dialect, read_events
 from standing_orders.detect.data.options import DataConfig
 from standing_orders.errors import DataError
 from standing_orders.memory import require_memory
@@ -23,7 +23,6 @@ UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _CONVERT = "convert the file to UTF-8, for instance with iconv"
 _CHUNK_BYTES = 1 << 24
 _BATCH_ROWS = 1 << 16
-_MAX_COLUMNS = 10_000
 _CSV_GROWTH = 4  # bytes in memory for each one of a file: a digit and a comma become a number
 _HEAD_BYTES = 1 << 16  # by which a text log is told
 
@@ -297,8 +296,8 @@ def _check_bytes(path: Path, size: int, max_bytes: int) -> None:
 
 
 def _check_columns(path: Path, num_columns: int) -> None:
-    if num_columns > _MAX_COLUMNS:
-        raise DataError(f"{path}: {num_columns} columns, more than the {_MAX_COLUMNS} allowed")
+    if num_columns > MAX_COLUMNS:
+        raise DataError(f"{path}: {num_columns} columns, more than the {MAX_COLUMNS} allowed")
 
 
 def _check_rows(path: Path, num_rows: int, max_rows: int) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pa_parquet  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from standing_orders.detect.data.lines import Block, Dialect, find_dialect, read_events
+from standing_orders.detect.data.lines import MAX_COLUMNS, Block, Dialect, find_dialect, read_events
 from standing_orders.detect.data.options import fill_options
 from standing_orders.detect.data.tables import PARQUET_MAGIC
 from standing_orders.detect.engine import JudgeEngine
@@ -195,6 +195,8 @@ class _Stream:
             )  # fmt: skip
         except DataError as err:
             raise DataError(f"{self._task.data}: {err}") from err
+        if (num := len(self._dialect.names)) > MAX_COLUMNS:
+            raise DataError(f"{self._task.data}: {num} columns, more than the {MAX_COLUMNS} allowed")
         return Lines(lines.lines[skipped:], lines.offsets[skipped:], lines.next_offset)
 
     def _read(self, lines: Lines, events: list[int]) -> tuple[Block, NDArray[np.int64]]:
