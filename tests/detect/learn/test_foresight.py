@@ -120,8 +120,12 @@ def test_the_actors_learn_the_same_with_and_without_heads(data: DataSet) -> None
 
 
 def test_the_heads_learn_from_events_that_the_actors_do_not(data: DataSet) -> None:
-    other = replace(data, validation=data.test)
-    first, second = trainer_of(data, iterations=2), trainer_of(other, iterations=2)
+    # Validation does choose the number of trees, calibrates them, and says which team is the best.
+    config = DetectConfig(
+        team=TeamConfig(hidden=(16, 16), trees=0),
+        learn=LearnConfig(steps=1_000, iterations=2, patience=0),
+    )
+    first, second = (Trainer(config, part) for part in (data, replace(data, validation=data.test)))
     for trainer in (first, second):
         trainer.step()
     weights = dict(second.network.named_parameters())
@@ -141,6 +145,21 @@ def test_the_heads_foresee_the_margins_of_new_events_better_than_any_constant() 
     assert found["false_alarms"] > 0
     # Whether the very next threats are answered nobody can know.
     assert all(share > -0.05 for share in found.values() if share is not None)
+
+
+def test_the_heads_foresee_the_team_that_is_kept(data: DataSet) -> None:
+    """The best team is kept, here the first one, but not its heads, which had learned nothing."""
+    trainer = trainer_of(data, iterations=2, learning_rate=0.5)
+    first = {name: value.clone() for name, value in trainer.network.state_dict().items()}
+    while not trainer.is_done:
+        trainer.step()
+    assert trainer.progress.looks
+    for name, value in trainer.network.state_dict().items():
+        if not name.startswith("heads."):
+            assert torch.equal(value, first[name]), name
+    validation = replace(data, test=data.validation)
+    found = assess_foresight(trainer.team, trainer.team.judge(data.validation), validation)
+    assert all(share > 0 for share in found.values() if share is not None)
 
 
 def test_the_heads_foresee_what_comes_of_a_shield() -> None:
@@ -167,7 +186,7 @@ def test_without_rules_there_is_nothing_to_foresee(data: DataSet) -> None:
 
 
 def test_prices_are_set_by_events_that_the_actors_do_not_learn_from(data: DataSet) -> None:
-    learn = LearnConfig(steps=300, iterations=1, foresight=0.0)
+    learn = LearnConfig(steps=1_500, iterations=1, foresight=0.0)
     rules = RulesConfig(mode="lagrange", enforce=("answered",))
     trainer = Trainer(
         DetectConfig(team=TeamConfig(initial_allow_bias=0.0), learn=learn, rules=rules), data
@@ -180,5 +199,7 @@ def test_prices_are_set_by_events_that_the_actors_do_not_learn_from(data: DataSe
     found = assess_rules(judged, part, trainer.config)["answered"]
     (price,) = record["prices"]
     assert price["violation_rate"] == found["violation_rate"]
-    assert price["violation_rate"] != record["rules"]["answered"]["violation_rate"]
+    learned_from = record["rules"]["answered"]["violation_rate"]
+    assert None not in (price["violation_rate"], learned_from)
+    assert price["violation_rate"] != learned_from
     assert record["foresight"] == {}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from standing_orders.detect.actions import ALLOW
 from standing_orders.detect.config import DetectConfig, LearnConfig, check_together
-from standing_orders.detect.costs import play
+from standing_orders.detect.costs import Game, play
 from standing_orders.detect.data.events import DataSet
 from standing_orders.detect.learn.batch import Rollout, build_batch, collect, total_loss
 from standing_orders.detect.learn.boosting import fit_trees
@@ -24,7 +24,7 @@ from standing_orders.detect.metrics import action_shares, count_decisions, sweep
 from standing_orders.detect.network import TeamNetwork
 from standing_orders.detect.standard import fit_standard
 from standing_orders.detect.tamper import with_tampered_copies
-from standing_orders.detect.team import Team, as_streams, make_book, make_network, prepare
+from standing_orders.detect.team import Judged, Team, as_streams, make_book, make_network, prepare
 from standing_orders.detect.views import sensors_of
 from standing_orders.errors import NumericsError
 from standing_orders.learn import learner, ppo
@@ -33,8 +33,10 @@ from standing_orders.seeding import child_seed
 
 PASSES, MIN_UPDATES = 10, 60  # of a budget that is left open
 LOOK_EVERY = 10  # updates between looks at the validation part
+HEAD_ROUNDS = 20  # in which the constraint heads learn to foresee the best team
 NO_BETTER = "no better on validation"  # why a run ends before its budget is used
 _BEST = "best."
+_HEADS = 1  # group of the optimiser, see `_optimiser`
 _MIN_ENTROPY = 0.02  # by which worths become logits
 
 
@@ -180,7 +182,25 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
             elif progress.looks >= self.config.learn.patience:
                 progress.stopped = NO_BETTER
         if progress.stopped:
-            restore_network(self.network, self._best)
+            self._return_to_best()
+
+    def _return_to_best(self) -> None:
+        """Take the best weights again, with heads that have learned ever since and learn on."""
+        heads = self.network.heads
+        learned = {name: value.clone() for name, value in heads.state_dict().items()}
+        restore_network(self.network, self._best)
+        heads.load_state_dict(learned)
+        if not self._has_heads:
+            return
+        heads.num_batches.zero_()  # mean and spread of the margins are those of this team alone
+        count = HEAD_ROUNDS * self._sessions_an_update()
+        judged, game = self._judge_validation(min(count, self._validation.sessions.num_sessions))
+        batch = validation_batch(judged, game, self.team.task, self.book)
+        for done in range(HEAD_ROUNDS):
+            rate = self.config.learn.foresight * (1 - done / HEAD_ROUNDS)
+            self.optimiser.param_groups[_HEADS]["lr"] = rate
+            seed = child_seed(self._seed("foresight"), "best", done)
+            learn_margins(heads, self.optimiser, batch, seed=seed)
 
     def validation_score(self) -> float:
         """Mean reward of the vote on the validation part; of records PR-AUC is added to it."""
@@ -197,23 +217,32 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         Returns:
             How well the heads foresaw each rule before they learned, and records of the prices.
         """
-        has_heads = bool(self.book.rules and self.config.learn.foresight)
-        if not (has_heads or self.book.rules_of("lagrange")):
+        if not (self._has_heads or self.book.rules_of("lagrange")):
             return {}, []
-        every, task = self._validation.sessions, self.team.task
-        sessions = stretches(every.num_sessions, self._sessions_an_update(), self.updates)
-        rows = torch.from_numpy(every.rows(sessions))
-        game = self._validation.take(sessions)
-        shielded = Team(self.network, self.config, task, self.book)
-        judged = shielded.judge_rows(self._validation_features[rows], game.sessions)
+        task = self.team.task
+        judged, game = self._judge_validation(self._sessions_an_update())
         streams = as_streams(game, task, judged.actions, judged.scores)
         prices = self.book.learn_prices(self.book.judge(streams))
-        if not has_heads:
+        if not self._has_heads:
             return {}, prices
         heads, batch = self.network.heads, validation_batch(judged, game, task, self.book)
         foreseen = foreseen_shares(heads, batch, self.book)
         learn_margins(heads, self.optimiser, batch, seed=self._seed("foresight"))
         return foreseen, prices
+
+    @property
+    def _has_heads(self) -> bool:
+        """Whether there are constraint heads that learn."""
+        return bool(self.book.rules and self.config.learn.foresight)
+
+    def _judge_validation(self, count: int) -> tuple[Judged, Game]:
+        """What the team does, shielded, in about so many sessions of the validation part."""
+        every = self._validation.sessions
+        sessions = stretches(every.num_sessions, count, self.updates)
+        rows = torch.from_numpy(every.rows(sessions))
+        game = self._validation.take(sessions)
+        shielded = Team(self.network, self.config, self.team.task, self.book)
+        return shielded.judge_rows(self._validation_features[rows], game.sessions), game
 
     def settings(self) -> LearnConfig:
         """What the next update uses: step sizes fall linearly, if asked for."""

@@ -196,7 +196,9 @@ class _Stream:
         except DataError as err:
             raise DataError(f"{self._task.data}: {err}") from err
         if (num := len(self._dialect.names)) > MAX_COLUMNS:
-            raise DataError(f"{self._task.data}: {num} columns, more than the {MAX_COLUMNS} allowed")
+            raise DataError(
+                f"{self._task.data}: {num} columns, more than the {MAX_COLUMNS} allowed"
+            )
         return Lines(lines.lines[skipped:], lines.offsets[skipped:], lines.next_offset)
 
     def _read(self, lines: Lines, events: list[int]) -> tuple[Block, NDArray[np.int64]]:
