@@ -39,9 +39,9 @@ def test_starts_are_compared_by_training(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(starts, "VISITS", 2)
-    monkeypatch.setattr(starts, "EVALUATION_EPISODES", 2)
+    monkeypatch.setattr(starts, "EVALUATION_EPISODES", 4)
     words = ("compare", "--search", "--seeds", "1", "--reds", "b_line", "--starts", "scratch",
-             "previous", "base", "--train-episodes", "2", "--run", str(tmp_path / "s"),
+             "previous", "base", "--train-episodes", "20", "--run", str(tmp_path / "s"),
              "--json")  # fmt: skip
     for _ in range(2):  # the second time nothing is trained
         assert run(*words) == 0

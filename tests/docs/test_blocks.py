@@ -186,7 +186,7 @@ def short_script(command: str, folder: Path) -> list[str]:
         "compare.py": ["--quick", "--folder", str(folder)],
         "defenders.py": ["--episodes", "2", "--results", str(folder)],
         "speed.py": ["--seconds", "0.01", "--episodes", "100", "--results", str(folder)],
-        "learner.py": ["--quick", "--folder", str(folder), "--seeds", "0", "--reds", "meander"],
+        "learner.py": ["--quick", "--folder", str(folder), "--seeds", "0"],
         "record.py": ["--quick", "--folder", str(folder), "--seeds", "0", "--reds", "meander"],
     }
     return words + added.get(Path(words[0]).name, [])

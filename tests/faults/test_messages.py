@@ -33,9 +33,7 @@ TINY = ("train", "--episodes", "40", "--update-episodes", "10", "--ppo.hidden", 
 def refused(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
     """Exit code and message of a command that must end with one line on standard error."""
     code = main([str(word) for word in words])
-    said = capsys.readouterr().err.splitlines()[
-        -1
-    ]  # before it, at most what a command is about to do
+    *_, said = capsys.readouterr().err.splitlines()  # before it, what a command is about to do
     assert said.startswith("error: "), said
     assert "fault of the program" not in said
     return code, said

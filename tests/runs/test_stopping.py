@@ -1,5 +1,6 @@
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -10,6 +11,14 @@ from standing_orders.runs.stopping import (
     is_asked,
     updating,
 )
+
+
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """A signal that is ignored from the beginning, as under nohup, would stay ignored."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])

@@ -14,6 +14,7 @@ from standing_orders.search.state import SearchState
 
 VISITS = 8  # orders of a search
 EVALUATION_EPISODES = 200
+UPDATE_EPISODES = 100  # at most; fewer where an order is trained for fewer
 
 
 def compare_starts(
@@ -60,6 +61,7 @@ def _config(game: SimConfig, start: Start, order_episodes: int, seed: int) -> Se
         prior="none",
         max_orders=VISITS,
         order_episodes=order_episodes,
+        update_episodes=min(order_episodes, UPDATE_EPISODES),
         evaluation_episodes=EVALUATION_EPISODES,
         final_episodes=2,
         base={"episodes": base_episodes},
