@@ -95,6 +95,7 @@ def test_the_quick_start_page_as_a_person_types_it(terminal: Terminal) -> None:
             assert re.search(wanted, text.replace("\n", " ")), (command, wanted, text)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(POLICY not in shipped_names(), reason=TRAINED)
 def test_play_shows_an_obedient_defender_back_and_forth_and_at_any_size(terminal: Terminal) -> None:
     terminal.type(f"standing-orders play --policy {POLICY} --order critical_first --head-start 20")
