@@ -211,6 +211,11 @@ def shared_memory() -> set[str]:
     return {path.name for path in folder.glob("psm_*")} if folder.is_dir() else set()
 
 
+def heed_interrupts() -> None:
+    """What a shell starts in the background ignores them, and so would its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def training(run: Path, name: str, episodes: int, *more: str) -> Iterator[tuple[Any, str]]:
     """A training run of its own; whatever it leaves behind carries a mark, and ends with it."""
@@ -219,8 +224,9 @@ def training(run: Path, name: str, episodes: int, *more: str) -> Iterator[tuple[
     command += [str(run), "--collect", name, "--workers", "3", "--episodes", str(episodes), *more]
     environment = os.environ | dict([mark.split("=")])
     parent = subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 (no threads here)
+    )  # fmt: skip
     try:
         yield parent, mark
     finally:
