@@ -140,7 +140,8 @@ def make_card(place: Path, recipe: Recipe, task: Task) -> dict[str, Any]:
     is_team = recipe.command.startswith("detect")
     figures = _team_figures(place) if is_team else _defender_figures(place, recipe, task)
     measured = (
-        f"standing-orders evaluate --policy zoo/{place.name} --red {recipe.red} --seed {SEED}"
+        f"python benchmarks/zoo.py {place.name} --trained-only --episodes {task.episodes} "
+        f"--every {task.every}"
     )
     if is_team:
         measured = f"standing-orders detect evaluate zoo/{place.name}"

@@ -27,7 +27,7 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
 
     EXAMPLES = (
         "evaluate --policy heuristic --order critical_first",
-        "evaluate --policy zoo/any-meander --order all --red meander",
+        "evaluate --policy zoo/any-b_line --order all --red b_line",
         "evaluate --policy runs/search --episodes 5000 --out card.csv",
     )
     BASIC = (
