@@ -233,7 +233,7 @@ class PpoConfig(PpoBase):
         True, description="Inputs: scans, exploits and decoys so far, for each host."
     )
     useful_actions: bool = Field(
-        False, description="Choose only among the 67 actions that can have an effect."
+        False, description="Choose only among the 71 actions that can have an effect."
     )
     lean: float | None = Field(
         None,

@@ -11,7 +11,7 @@ from standing_orders.cage2.actions import REMOVE, describe, encode
 from standing_orders.cage2.defenders import useful_actions
 from standing_orders.cage2.scenario import HOSTS
 from standing_orders.learn.inputs import InputLayout
-from standing_orders.learn.networks import ActorCritic
+from standing_orders.learn.networks import FIXES, ActorCritic
 
 
 def test_the_default_actor_is_77_64_64_145_and_the_critic_is_separate() -> None:
@@ -92,7 +92,9 @@ def test_only_useful_actions_have_probability() -> None:
     network = ActorCritic(InputLayout(is_useful=True), hidden=(8,), activation="tanh", seed=0)
     inputs = np.random.default_rng(0).integers(0, 2, (3, 77)).astype(np.int8)
     probs = torch.softmax(network.logits(network.prepare(inputs)), dim=1).detach().numpy()
-    assert all(np.flatnonzero(row).tolist() == useful_actions() for row in probs)
+    wanted = sorted({*useful_actions(), *FIXES.tolist()})  # fixes of every host: 71 in all
+    assert len(wanted) == 71
+    assert all(np.flatnonzero(row).tolist() == wanted for row in probs)
 
 
 # --------------------------------------------------------------------------------- host weights

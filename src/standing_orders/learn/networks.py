@@ -122,6 +122,7 @@ class ActorCritic(nn.Module):
         self.critic = nn.Sequential(*_layers([*sizes, 1], activation, 1.0, generator))
         self._useless = torch.full((NUM_ACTIONS,), _FORBIDDEN if layout.is_useful else 0.0)
         self._useless[useful_actions()] = 0.0
+        self._useless[FIXES] = 0.0  # on User0 and Defender too: an order may ask for them first
         self._scale = torch.from_numpy(layout.scale)
 
     def prepare(self, inputs: np.ndarray) -> Tensor:  # (rows, size) int8
