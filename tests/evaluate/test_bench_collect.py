@@ -35,6 +35,15 @@ def test_every_cell_says_how_fast_and_where_the_time_went() -> None:
     assert alone.transport == 0 < parallel.transport
 
 
+def test_what_is_known_is_not_measured_again_but_its_memory_counts() -> None:
+    known = Cell("own", "lockstep", 1, episodes=1, seconds=1, memory_mb=1e9)
+    told: list[str] = []
+    options: dict[str, Any] = {"collectors": ("lockstep",), "workers": (1, 2)}
+    (cell,) = measure_cells(SPEC, known=[known], announce=told.append, **options)
+    assert (cell.workers, cell.rate, len(told)) == (2, None, 1)
+    assert cell.note == "would take 2000000.0 GB"
+
+
 def test_a_cell_that_takes_too_long_is_given_up() -> None:
     (cell,) = measure_cells(SPEC, collectors=("batch",), seconds=60, limit=0.3)
     assert cell.rate is None

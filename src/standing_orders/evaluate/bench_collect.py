@@ -39,7 +39,7 @@ _ALONE: tuple[CollectorName, ...] = ("batch", "sequential")  # they have no work
 _PARALLEL: tuple[CollectorName, ...] = ("lockstep", "episodes", "ray")
 _MEMORY_SHARE = 0.7  # of what is free that a cell may be expected to take
 _OWN_EPISODES = 200  # of a plan: an update's worth, for our simulator
-_CYBORG_EPISODES = 40  # the same for CybORG, or 4 for each worker if that is more
+_CYBORG_EPISODES = 40  # the same for CybORG, or 2 for each worker if that is more
 _PIPE_TRIES = 2_000
 
 
@@ -86,6 +86,7 @@ def measure_cells(
     collectors: Sequence[CollectorName] = (*_ALONE, *_PARALLEL),
     seconds: float = 3.0,
     limit: float = 120.0,
+    known: Sequence[Cell] = (),
     announce: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Cell]:
     """Measure every collector, a cell at a time.
@@ -96,29 +97,34 @@ def measure_cells(
         collectors: which.
         seconds: to play for in each cell, at least one plan.
         limit: seconds after which a cell is given up.
+        known: cells that are measured already; they are not measured again.
         announce: told what is measured next.
     """
     per_worker: dict[str, float] = {}
+    done = {cell.title: cell for cell in known}
     for name, count in _places(spec, collectors, workers):
         blank = Cell("cyborg" if spec.cyborg else "own", name, count)
-        announce(f"{blank.title}: at most {limit:.0f} s")
-        needed = per_worker.get(name, 0.0) * count
-        free = free_bytes()
-        if free is not None and needed > _MEMORY_SHARE * free / 1e6:
-            yield replace(blank, note=f"would take {needed / 1000:.1f} GB")
-            continue
-        try:
-            with _time_limit(limit):
-                cell = _measure_cell(blank, spec, seconds)
-        except _LateError:
-            yield replace(blank, note=f"not done in {limit:.0f} s")
-            continue
-        except StandingOrdersError as err:
-            yield replace(blank, note=str(err).splitlines()[0])
-            continue
+        cell = done.get(blank.title)
+        if cell is None:
+            announce(f"{blank.title}: at most {limit:.0f} s")
+            cell = _try_cell(blank, spec, seconds, limit, per_worker.get(name, 0.0) * count)
+            yield cell
         if cell.memory_mb is not None:
             per_worker[name] = cell.memory_mb / count
-        yield cell
+
+
+def _try_cell(blank: Cell, spec: GameSpec, seconds: float, limit: float, needed: float) -> Cell:
+    """A cell; where memory (in MB) or time do not suffice, one that says so."""
+    free = free_bytes()
+    if free is not None and needed > _MEMORY_SHARE * free / 1e6:
+        return replace(blank, note=f"would take {needed / 1000:.1f} GB")
+    try:
+        with _time_limit(limit):
+            return _measure_cell(blank, spec, seconds)
+    except _LateError:
+        return replace(blank, note=f"not done in {limit:.0f} s")
+    except StandingOrdersError as err:
+        return replace(blank, note=str(err).splitlines()[0])
 
 
 def _places(
@@ -149,7 +155,7 @@ def _measure_cell(blank: Cell, spec: GameSpec, seconds: float) -> Cell:
 def _fill(blank: Cell, collector: Collector, seconds: float) -> Cell:
     actor = NetworkActor(make_network(TrainConfig()))  # as `train` begins: belief, lawful actions
     is_cyborg = collector.spec.cyborg is not None
-    per_plan = max(_CYBORG_EPISODES, 4 * blank.workers) if is_cyborg else _OWN_EPISODES
+    per_plan = max(_CYBORG_EPISODES, 2 * blank.workers) if is_cyborg else _OWN_EPISODES
 
     def play(seed: int, count: int) -> None:
         orders = np.zeros(count, dtype=np.int64)
