@@ -53,6 +53,7 @@ from standing_orders.rules.orders import NUM_ORDERS
 SPEED = "collect-speed.csv"
 CORES = os.cpu_count() or 1
 SCORED = {"own": 1_200, "cyborg": 60}  # learn: episodes of a score
+_BAR = {RAW: "bare", BARE: "wrapped", "episodes": "episodes"}  # columns
 SCORE_SEED = 1_000_003  # no run is trained with it
 
 
@@ -68,7 +69,8 @@ class Task:
     part: float = inf  # speed: seconds after which no further cell is begun; call it again
     again: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False  # speed: all cells anew
     rounds: int = 3  # bar
-    episodes: int = 300  # learn: of each run; transfer: in CybORG, for each red agent
+    episodes: int = 300  # learn: of each run
+    played: int = 150  # transfer: in CybORG, for each red agent
     update_episodes: int = 20  # learn
     seeds: tuple[int, ...] = (0, 1, 2)  # learn
     policy: str = "zoo/any-b_line"  # transfer
@@ -117,14 +119,20 @@ def _to_row(cell: Cell) -> dict[str, object]:
     }
     rate = "" if cell.rate is None else f"{cell.rate:.{0 if cell.rate > 50 else 2}f}"
     memory = "" if cell.memory_mb is None else f"{cell.memory_mb:.0f}"
-    return {**row, "memory_mb": memory, "rate": rate}
+    cpu_rate = (
+        "" if cell.cpu_rate is None else f"{cell.cpu_rate:.{0 if cell.cpu_rate > 50 else 2}f}"
+    )
+    return {**row, "memory_mb": memory, "rate": rate, "cpu_rate": cpu_rate}
 
 
 def read_cells(path: Path) -> list[Cell]:
     """Cells of an earlier measurement."""
     if not path.exists():
         return []
-    shares = ("seconds", "start_seconds", "environment", "inference", "waiting", "transport")
+    shares = (
+        "seconds", "start_seconds", "environment", "inference", "waiting", "transport",
+        "cpu_seconds",
+    )  # fmt: skip
     return [
         Cell(
             row["simulator"], row["collector"], int(row["workers"]), int(row["episodes"]),
@@ -139,29 +147,32 @@ def bar(task: Task) -> None:
     """`episodes` with a worker for each core beside as many bare loops, by turns."""
     spec = games(SimulatorConfig(sim="cyborg", cyborg_path=task.cyborg_path))[1]
     note = (
-        f"{CORES} cores and workers; {3 * task.seconds:g} s each, one after the other; episodes/s; "
-        "bare: random blue without network, true state or compliance; wrapped: with the 52 bits of "
-        "the challenge's wrapper"
+        f"{CORES} cores and workers; {3 * task.seconds:g} s each, one after the other; episodes a "
+        "second, and a second of processor time of all processes"
     )
-    shares: dict[str, list[float]] = {BARE: [], RAW: []}
+    shares: dict[str, list[float]] = {}
     with task.table("bar", note) as add:
         for number in range(task.rounds):
             cells = measure_cells(
                 spec, workers=(CORES,), collectors=("episodes",), seconds=3 * task.seconds
             )
-            rates = {cell.collector: cell.rate or 0.0 for cell in cells}
-            for name, values in shares.items():
-                values.append(rates["episodes"] / rates[name])
+            found = {cell.collector: cell for cell in cells}
+            for clock in ("rate", "cpu_rate"):
+                rates = {name: getattr(cell, clock) for name, cell in found.items()}
+                for name in (RAW, BARE):
+                    shares.setdefault(f"{clock} {name}", []).append(rates["episodes"] / rates[name])
+                add(
+                    round=number + 1, clock="wall" if clock == "rate" else "processor",
+                    **{_BAR[name]: f"{rate:.2f}" for name, rate in rates.items()},
+                    share=f"{shares[f'{clock} {RAW}'][-1]:.1%}",
+                    share_wrapped=f"{shares[f'{clock} {BARE}'][-1]:.1%}",
+                )  # fmt: skip
+        for clock in ("rate", "cpu_rate"):
+            means = ["{:.1%} ± {:.1%}".format(*_mean(shares[f"{clock} {n}"])) for n in (RAW, BARE)]
             add(
-                round=number + 1, episodes=f"{rates['episodes']:.2f}", bare=f"{rates[RAW]:.2f}",
-                share=f"{shares[RAW][-1]:.1%}", wrapped=f"{rates[BARE]:.2f}",
-                share_wrapped=f"{shares[BARE][-1]:.1%}",
+                round="mean", clock="wall" if clock == "rate" else "processor",
+                **dict.fromkeys(_BAR.values(), ""), share=means[0], share_wrapped=means[1],
             )  # fmt: skip
-        means = {name: "{:.1%} ± {:.1%}".format(*_mean(values)) for name, values in shares.items()}
-        add(
-            round="mean", episodes="", bare="", share=means[RAW], wrapped="",
-            share_wrapped=means[BARE],
-        )  # fmt: skip
 
 
 def learn(task: Task) -> None:
@@ -227,14 +238,14 @@ def transfer(task: Task) -> None:
         EquivalenceTask(
             task.policy, GameConfig(), _simulator("cyborg", task),
             CollectConfig(collect="episodes", workers=CORES), reds=reds,
-            num_episodes=task.episodes, own_episodes=10 * task.episodes, seed=SCORE_SEED,
+            num_episodes=task.played, own_episodes=10 * task.played, seed=SCORE_SEED,
         ),
         advance=lambda _: None,
         report=print,
     )  # fmt: skip
     note = (
-        f"{_how_trained(task.policy)}, n = {task.episodes} episodes in CybORG and "
-        f"{10 * task.episodes} in ours for each red"
+        f"{_how_trained(task.policy)}, n = {task.played} episodes in CybORG and "
+        f"{10 * task.played} in ours for each red"
     )
     with task.table("transfer", f"{note}; difference with its 90 % interval") as add:
         for cell in result.cells:

@@ -50,7 +50,7 @@ def test_missing_data_is_named_with_where_to_get_it(tmp_path: Path) -> None:
 
 def test_a_measurement_of_collectors_goes_on_from_its_file(tmp_path: Path) -> None:
     cells = [
-        Cell("own", "episodes", 2, 200, 1.5, 0.25, 0.5, 0.25, 0.125, 0.125, memory_mb=400.0),
+        Cell("own", "episodes", 2, 200, 1.5, 0.25, 0.5, 0.25, 0.125, 0.125, 2.5, memory_mb=400.0),
         Cell("cyborg", "ray", 100, note="would take 30.0 GB"),
     ]
     path = tmp_path / collect.SPEED

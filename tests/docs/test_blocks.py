@@ -189,7 +189,7 @@ def short_script(command: str, folder: Path) -> list[str]:
         "defenders.py": ["--episodes", "2", "--results", str(folder)],
         "collect.py": [
             *("--workers", "2", "--seconds", "0.1", "--rounds", "1", "--episodes", "4"),
-            *("--seeds", "0", "--results", str(folder)),
+            *("--played", "2", "--seeds", "0", "--results", str(folder)),
         ],
         "speed.py": ["--seconds", "0.01", "--episodes", "100", "--results", str(folder)],
         "learner.py": ["--quick", "--folder", str(folder), "--seeds", "0"],

@@ -57,6 +57,7 @@ class Cell:
     inference: float = 0.0
     waiting: float = 0.0
     transport: float = 0.0
+    cpu_seconds: float = 0.0  # of processor time of all processes, while playing
     memory_mb: float | None = None  # of this process and its workers, shared pages counted once
     note: str = ""  # why there is no figure
 
@@ -69,6 +70,11 @@ class Cell:
     def rate(self) -> float | None:
         """Episodes a second."""
         return self.episodes / self.seconds if self.seconds else None
+
+    @property
+    def cpu_rate(self) -> float | None:
+        """Episodes a second of processor time: what other work on the machine hardly touches."""
+        return self.episodes / self.cpu_seconds if self.cpu_seconds else None
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a JSON file."""
@@ -142,10 +148,10 @@ def _measure_cell(blank: Cell, spec: GameSpec, seconds: float) -> Cell:
     if blank.collector in (BARE, RAW):
         assert spec.cyborg is not None
         config = SimConfig(**spec.game.model_dump())
-        episodes, taken = play_bare(
+        played = play_bare(
             spec.cyborg, config, blank.workers, seconds=seconds, is_wrapped=blank.collector == BARE
         )
-        return replace(blank, episodes=episodes, seconds=taken, environment=1.0)
+        return replace(blank, environment=1.0, **played._asdict())
     name: Any = blank.collector
     crew = CollectConfig(collect=name, workers=blank.workers)
     with open_collector(spec, crew, report=_ignore) as collector:
@@ -167,17 +173,17 @@ def _fill(blank: Cell, collector: Collector, seconds: float) -> Cell:
     play(0, per_plan)
     start = perf_counter() - began
     collector.timing = Timing()
-    began, plans = perf_counter(), 0
+    began, plans, cpu_before = perf_counter(), 0, _cpu_seconds()
     while perf_counter() - began < seconds or plans == 0:
         plans += 1
         play(plans, per_plan)
-    taken = perf_counter() - began
+    taken, cpu_taken = perf_counter() - began, _cpu_seconds() - cpu_before
     timing = collector.timing
     total = sum(vars(timing).values()) or 1.0
     shares = {name: value / total for name, value in vars(timing).items()}
     return replace(
         blank, episodes=plans * per_plan, seconds=taken, start_seconds=start,
-        memory_mb=_memory_mb(), **shares,
+        cpu_seconds=cpu_taken, memory_mb=_memory_mb(), **shares,
     )  # fmt: skip
 
 
@@ -226,6 +232,16 @@ def _memory_mb() -> float | None:
             return None
         total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
     return total / 1000
+
+
+def _cpu_seconds() -> float:
+    """Processor time of this process and all that it started; 0 where the system does not say."""
+    ticks = 0
+    for pid in _family():
+        with suppress(OSError):
+            words = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            ticks += int(words[11]) + int(words[12])  # in user mode and in the kernel
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _family() -> list[int]:
