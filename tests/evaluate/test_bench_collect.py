@@ -23,10 +23,12 @@ SPEC = GameSpec(GameConfig(), horizon=5)
 def test_every_cell_says_how_fast_and_where_the_time_went() -> None:
     options: dict[str, Any] = {"collectors": ("batch", "lockstep"), "workers": (2,)}
     told: list[str] = []
-    alone, parallel = measure_cells(SPEC, seconds=0.1, announce=told.append, **options)
+    alone, parallel = measure_cells(SPEC, seconds=0.1, limit=600, announce=told.append, **options)
     assert [line.split(": ")[0] for line in told] == [alone.title, parallel.title]
     assert (alone.collector, parallel.collector, parallel.workers) == ("batch", "lockstep", 2)
     for cell in (alone, parallel):
+        assert not cell.note
+        assert cell.cpu_rate is not None
         shares = (cell.environment, cell.inference, cell.waiting, cell.transport)
         assert sum(shares) == pytest.approx(1)
         assert min(shares) >= 0
