@@ -49,7 +49,7 @@ RUGGEDNESS = 0.2  # standard deviation of an order's own part, before the range 
 ORACLE_EPISODES = 2_000
 TRUTH = Path(__file__).parent / "truth"  # leaderboards of sweeps over all orders
 LEARNED_SEEDS = 10
-CANDIDATE_SEEDS = 20  # a search chooses 40 times, each time with a fitted model
+CANDIDATE_SEEDS = 12  # a search chooses 40 times, each time with a fitted model
 START_SEEDS = 2  # these are trained
 CANDIDATES = (6, 10, 30, None)  # None: all 120
 Start = Literal["scratch", "nearest", "previous", "base"]
@@ -89,9 +89,9 @@ class Task:
     strategies: tuple[Strategy, ...] = ("ucb", "random")
     kernel: KernelName = "mallows"
     oracle_seed: int = 0
-    orders: int = 6  # starts: visits of a search
-    order_episodes: int = 1_000  # starts: training of a visit
-    base_episodes: int = 4_000  # starts: training of the base policy
+    orders: int = 5  # starts: visits of a search
+    order_episodes: int = 800  # starts: training of a visit
+    base_episodes: int = 2_000  # starts: training of the base policy
     results: Path = results.FOLDER  # where the result goes
 
     @property
