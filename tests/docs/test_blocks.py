@@ -181,7 +181,10 @@ def short_script(command: str, folder: Path) -> list[str]:
     """Arguments of a benchmark, with a small budget."""
     words = shlex.split(command.replace("CHECKOUT", os.environ.get(CYBORG, "CHECKOUT")))[1:]
     added = {
-        "search.py": ["--num-seeds", "2", "--results", str(folder)],
+        "search.py": [
+            *("--num-seeds", "2", "--orders", "1", "--order-episodes", "20"),
+            *("--base-episodes", "20", "--results", str(folder)),
+        ],
         "detect.py": ["--quick", "--seeds", "1"],
         "belief.py": ["--episodes", "2", "--orders", "2", "--results", str(folder)],
         "answer.py": ["--num-seeds", "2", "--visits", "8", "--results", str(folder)],
