@@ -52,7 +52,7 @@ from standing_orders.rules.orders import NUM_ORDERS
 
 SPEED = "collect-speed.csv"
 CORES = os.cpu_count() or 1
-SCORED = {"own": 1_200, "cyborg": 60}  # learn: episodes of a score
+SCORED = {"own": 1_200, "cyborg": 40}  # learn: episodes of a score
 _BAR = {RAW: "bare", BARE: "wrapped", "episodes": "episodes"}  # columns
 SCORE_SEED = 1_000_003  # no run is trained with it
 
