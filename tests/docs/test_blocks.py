@@ -31,7 +31,7 @@ from tests.docs.pages import ALL_BLOCKS, PAGES, ROOT, SHOWN, all_commands, block
 
 # Flags that make a command short enough for a test.
 SHORTENED = {
-    "bench": "--seconds 0.01 --episodes 100",
+    "bench": "--seconds 0.01 --episodes 100 --workers 2",
     "train": "--episodes 40 --update-episodes 20 --gate.episodes 4",
     "evaluate": "--episodes 20 --order-episodes 2",
     "search": "--budget 150 --base.episodes 20 --update-episodes 10 --order-episodes 20 "
@@ -42,7 +42,7 @@ SHORTENED = {
     "detect train": "--learn.iterations 3 --learn.steps 300 --force",
 }
 IS_LONG = re.compile(
-    r"--engine ray|compare --(?:published|search)|detect compare|python benchmarks/"
+    r"--engine ray|bench collect|compare --(?:published|search)|detect compare|python benchmarks/"
 )
 # What is not shipped, a data set or CybORG: such commands are only parsed.
 NEEDS_FILES = re.compile(r"--format nsl-kdd|--sim cyborg|git clone|policy CybORG|\.zip")
