@@ -25,6 +25,7 @@ import results
 _BLOCK = re.compile(r"^```bash\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 _COMMAND = re.compile(r"^(python benchmarks/[^#\n]+?)\s*(?:#.*)?$", flags=re.MULTILINE)
 DATA = {"benchmarks/detect.py"}  # what reads data sets that are not shipped
+CHECKOUT = "CHECKOUT"  # on the pages: of CAGE Challenge 2, not shipped either
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Task:
     """What to run, and where to note it."""
 
     data: Path = Path("../shared/data")  # folders nsl-kdd, unsw-nb15 and adfa-ld
+    cyborg_path: Path = Path("../cage-challenge-2")  # what the pages call CHECKOUT
     logs: Path = Path("runs/results")
     again: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False  # what is done, too
     only: str = ""  # commands with this word alone
@@ -62,7 +64,7 @@ def slug(command: str) -> str:
 
 def run(command: str, task: Task) -> str | None:
     """Run one command into its log, and say what went wrong, if something did."""
-    words = shlex.split(command)[1:]
+    words = shlex.split(command.replace(CHECKOUT, shlex.quote(str(task.cyborg_path))))[1:]
     if words[0] in DATA:
         words += ["--data", str(task.data)]
     log = task.logs / f"{slug(command)}.log"

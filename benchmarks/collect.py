@@ -1,106 +1,231 @@
 """Figures about collecting episodes, as CSV files in benchmarks/results. Run alone on the machine.
 
 python benchmarks/collect.py speed --cyborg-path CHECKOUT
+python benchmarks/collect.py bar --cyborg-path CHECKOUT
 python benchmarks/collect.py learn --cyborg-path CHECKOUT
-python benchmarks/collect.py transfer --cyborg-path CHECKOUT --policy RUN
+python benchmarks/collect.py transfer --cyborg-path CHECKOUT --policy zoo/any-b_line
+
+`speed` goes on where it was stopped: cells in its file are measured again with --again alone.
 """
 
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import asdict, dataclass
+from math import inf, sqrt
 from pathlib import Path
-from typing import Literal
+from time import monotonic
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 import tyro
 
 import results
-from standing_orders.config import CollectConfig, GameConfig, SimulatorConfig, TrainConfig
-from standing_orders.evaluate.bench_collect import WORKERS, games, measure_cells, pipe_seconds
+from standing_orders.collect.choose import open_collector
+from standing_orders.collect.games import GameSpec
+from standing_orders.collect.policies import PolicyActor
+from standing_orders.config import (
+    CollectConfig,
+    GameConfig,
+    RedAgent,
+    Simulator,
+    SimulatorConfig,
+    TrainConfig,
+)
+from standing_orders.evaluate.bench_collect import (
+    BARE,
+    RAW,
+    WORKERS,
+    Cell,
+    games,
+    measure_cells,
+    pipe_seconds,
+)
 from standing_orders.evaluate.both import EquivalenceTask, compare_simulators
 from standing_orders.evaluate.claims import judge_claims
+from standing_orders.evaluate.elsewhere import play_sample
+from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.ppo import use_one_thread
 from standing_orders.learn.run import load_network
 from standing_orders.learn.trainer import Trainer
+from standing_orders.rules.orders import NUM_ORDERS
 
-REDS: tuple[Literal["b_line", "meander", "sleep"], ...] = ("b_line", "meander", "sleep")
+SPEED = "collect-speed.csv"
+CORES = os.cpu_count() or 1
+SCORED = {"own": 1_200, "cyborg": 40}  # learn: episodes of a score
+_BAR = {RAW: "bare", BARE: "wrapped", "episodes": "episodes"}  # columns
+SCORE_SEED = 1_000_003  # no run is trained with it
 
 
 @dataclass(frozen=True)
 class Task:
     """What to measure."""
 
-    what: tyro.conf.Positional[Literal["speed", "learn", "transfer"]]
+    what: tyro.conf.Positional[Literal["speed", "bar", "learn", "transfer"]]
     cyborg_path: str | None = None  # a checkout of CAGE Challenge 2
-    workers: tuple[int, ...] = WORKERS
-    seconds: float = 10.0  # speed: for each cell
-    limit: float = 300.0  # speed: for each cell
-    episodes: int = 400  # learn: of each run; transfer: in CybORG, for each red agent
+    workers: tuple[int, ...] = WORKERS  # speed
+    seconds: float = 5.0  # speed: for each cell; bar: three times as long
+    limit: float = 240.0  # speed: for each cell, starting included
+    part: float = inf  # speed: seconds after which no further cell is begun; call it again
+    again: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False  # speed: all cells anew
+    rounds: int = 3  # bar
+    episodes: int = 300  # learn: of each run
+    played: int = 150  # transfer: in CybORG, for each red agent
     update_episodes: int = 20  # learn
-    seeds: tuple[int, ...] = (0, 1, 2)  # learn
-    policy: str = "heuristic"  # transfer
+    seeds: tuple[int, ...] = (0, 1)  # learn
+    policy: str = "zoo/any-b_line"  # transfer
     results: Path = results.FOLDER  # where the result goes
+
+    @property
+    def command(self) -> str:
+        """What makes the result, without where things are on a machine."""
+        more = f" --policy {self.policy}" if self.what == "transfer" else ""
+        return f"python benchmarks/collect.py {self.what} --cyborg-path CHECKOUT{more}"
 
     def table(self, name: str, note: str) -> AbstractContextManager[Callable[..., None]]:
         """A table of a measurement, with what it rests on."""
-        source = f"python benchmarks/collect.py {self.what} --cyborg-path CHECKOUT; {note}"
-        return results.table(f"collect-{name}.csv", source=source, folder=self.results)
+        return results.table(
+            f"collect-{name}.csv", source=f"{self.command}; {note}", folder=self.results
+        )
 
 
 def speed(task: Task) -> None:
-    """Episodes a second of every collector, and the claims."""
-    cells = []
-    cores = os.cpu_count() or 1
-    note = f"{cores} cores; {task.seconds:g} s a cell; shares of the time of all that play"
-    with task.table("speed", note) as add:
-        for spec in games(SimulatorConfig(cyborg_path=task.cyborg_path)):
-            for cell in measure_cells(
-                spec, workers=task.workers, seconds=task.seconds, limit=task.limit
-            ):
-                cells.append(cell)
-                add(
-                    simulator=cell.simulator, collector=cell.collector, workers=cell.workers,
-                    rate="" if cell.rate is None else f"{cell.rate:.{0 if cell.rate > 50 else 2}f}",
-                    environment=f"{cell.environment:.0%}", inference=f"{cell.inference:.0%}",
-                    waiting=f"{cell.waiting:.0%}", transport=f"{cell.transport:.0%}",
-                    memory_mb="" if cell.memory_mb is None else f"{cell.memory_mb:.0f}",
-                    note=cell.note,
-                )  # fmt: skip
-    with task.table("claims", f"{cores} cores") as add:
-        for claim in judge_claims(cells, cores, pipe_seconds()):
+    """Episodes a second of every collector; when all are there, the claims beside them."""
+    began = monotonic()
+    cells = [] if task.again else read_cells(task.results / SPEED)
+    note = f"{CORES} cores; at least {task.seconds:g} s a cell; shares are of the time of all"
+    for spec in games(SimulatorConfig(cyborg_path=task.cyborg_path)):
+        found = measure_cells(
+            spec, workers=task.workers, seconds=task.seconds, limit=task.limit, known=cells,
+            announce=lambda text: print(text, flush=True),
+        )  # fmt: skip
+        for cell in found:
+            cells = [*cells, cell]
+            rows = [_to_row(one) for one in cells]
+            results.write(SPEED, rows, source=f"{task.command}; {note}", folder=task.results)
+            print(f"  {cell.note or cell.rate}", flush=True)
+            if monotonic() - began > task.part:
+                print("time is over: the same command goes on")
+                return
+    with task.table("claims", f"{CORES} cores; from the table of speeds") as add:
+        for claim in judge_claims(cells, CORES, pipe_seconds()):
             add(**claim.to_json())
 
 
+def _to_row(cell: Cell) -> dict[str, object]:
+    row = {
+        name: f"{value:.3f}" if isinstance(value, float) else value
+        for name, value in asdict(cell).items()
+    }
+    rate = "" if cell.rate is None else f"{cell.rate:.{0 if cell.rate > 50 else 2}f}"
+    memory = "" if cell.memory_mb is None else f"{cell.memory_mb:.0f}"
+    cpu_rate = (
+        "" if cell.cpu_rate is None else f"{cell.cpu_rate:.{0 if cell.cpu_rate > 50 else 2}f}"
+    )
+    return {**row, "memory_mb": memory, "rate": rate, "cpu_rate": cpu_rate}
+
+
+def read_cells(path: Path) -> list[Cell]:
+    """Cells of an earlier measurement."""
+    if not path.exists():
+        return []
+    shares = (
+        "seconds", "start_seconds", "environment", "inference", "waiting", "transport",
+        "cpu_seconds",
+    )  # fmt: skip
+    return [
+        Cell(
+            row["simulator"], row["collector"], int(row["workers"]), int(row["episodes"]),
+            *(float(row[name]) for name in shares),
+            memory_mb=float(row["memory_mb"]) if row["memory_mb"] else None, note=row["note"],
+        )
+        for row in results.read(path.name, path.parent)
+    ]  # fmt: skip
+
+
+def bar(task: Task) -> None:
+    """`episodes` with a worker for each core beside as many bare loops, by turns."""
+    spec = games(SimulatorConfig(sim="cyborg", cyborg_path=task.cyborg_path))[1]
+    note = (
+        f"{CORES} cores and workers; {3 * task.seconds:g} s each, one after the other; episodes a "
+        "second, and a second of processor time of all processes"
+    )
+    shares: dict[str, list[float]] = {}
+    with task.table("bar", note) as add:
+        for number in range(task.rounds):
+            cells = measure_cells(
+                spec, workers=(CORES,), collectors=("episodes",), seconds=3 * task.seconds
+            )
+            found = {cell.collector: cell for cell in cells}
+            for clock in ("rate", "cpu_rate"):
+                rates = {name: getattr(cell, clock) for name, cell in found.items()}
+                for name in (RAW, BARE):
+                    shares.setdefault(f"{clock} {name}", []).append(rates["episodes"] / rates[name])
+                add(
+                    round=number + 1, clock="wall" if clock == "rate" else "processor",
+                    **{_BAR[name]: f"{rate:.2f}" for name, rate in rates.items()},
+                    share=f"{shares[f'{clock} {RAW}'][-1]:.1%}",
+                    share_wrapped=f"{shares[f'{clock} {BARE}'][-1]:.1%}",
+                )  # fmt: skip
+        for clock in ("rate", "cpu_rate"):
+            means = ["{:.1%} ± {:.1%}".format(*_mean(shares[f"{clock} {n}"])) for n in (RAW, BARE)]
+            add(
+                round="mean", clock="wall" if clock == "rate" else "processor",
+                **dict.fromkeys(_BAR.values(), ""), share=means[0], share_wrapped=means[1],
+            )  # fmt: skip
+
+
 def learn(task: Task) -> None:
-    """The same training in both simulators: mean return of the last quarter of the updates."""
-    workers = os.cpu_count() or 1
-    ends: dict[str, list[float]] = {}
+    """The same training in both simulators, every policy scored in both."""
     note = (
         f"{task.episodes} episodes, {task.update_episodes} an update, order any, b_line; first: "
-        "the first update, last: the last quarter of the updates"
+        "return of the first update; scores: fresh episodes of all orders by turns, "
+        f"n = {SCORED['own']} in ours and {SCORED['cyborg']} in CybORG, ± standard error"
     )
+    trained_in: tuple[Simulator, ...] = get_args(Simulator)
+    means: dict[tuple[str, str], list[float]] = {}
     with task.table("learn", note) as add:
-        for sim, collect in (("own", "batch"), ("cyborg", "episodes")):
+        for sim in trained_in:
             for seed in task.seeds:
                 config = TrainConfig(
                     episodes=task.episodes, update_episodes=task.update_episodes, seed=seed,
-                    sim=sim, cyborg_path=task.cyborg_path if sim == "cyborg" else None,
-                    collect=collect, workers=workers,
+                    collect="batch" if sim == "own" else "episodes", workers=CORES,
+                    **_simulator(sim, task).model_dump(),
                 )  # fmt: skip
                 with closing(Trainer(config)) as trainer:
-                    returns = []
+                    first = trainer.step()["reward"]["environment"]
                     while not trainer.is_done:
-                        returns.append(trainer.step()["reward"]["environment"])
-                last = float(np.mean(returns[-max(1, len(returns) // 4) :]))
-                ends.setdefault(sim, []).append(last)
-                add(simulator=sim, seed=seed, first=f"{returns[0]:.1f}", last=f"{last:.1f}")
-            mean, error = _mean(ends[sim])
-            add(simulator=sim, seed="mean", first="", last=f"{mean:.1f} ± {error:.1f}")
+                        trainer.step()
+                scores = {one: _score(trainer, one, task) for one in trained_in}
+                for one, (mean, _) in scores.items():
+                    means.setdefault((sim, one), []).append(mean)
+                shown = {f"score_{one}": "{:.1f} ± {:.1f}".format(*scores[one]) for one in scores}
+                add(trained_in=sim, seed=seed, first=f"{first:.1f}", **shown)
+            shown = {
+                f"score_{one}": "{:.1f} ± {:.1f}".format(*_mean(means[sim, one]))
+                for one in trained_in
+            }
+            add(trained_in=sim, seed="mean of the seeds", first="", **shown)
 
 
-def _mean(values: list[float]) -> tuple[float, float]:
+def _simulator(sim: Simulator, task: Task) -> SimulatorConfig:
+    return SimulatorConfig(sim=sim, cyborg_path=task.cyborg_path if sim == "cyborg" else None)
+
+
+def _score(trainer: Trainer, sim: Simulator, task: Task) -> tuple[float, float]:
+    """Mean return of a policy in a simulator, and its standard error."""
+    orders = range(NUM_ORDERS)
+    actor = PolicyActor(lambda: LearnedDefender(trainer.network, name="", orders=orders), "")
+    spec = GameSpec.of(GameConfig(), _simulator(sim, task), "b_line")
+    with open_collector(spec, CollectConfig()) as collector:
+        sample = play_sample(
+            collector, actor, "b_line", horizons=(spec.horizon,), orders=orders,
+            num_episodes=SCORED[sim], seed=SCORE_SEED,
+        )  # fmt: skip
+    return _mean(sample.returns[:, 0] / 10)
+
+
+def _mean(values: "list[float] | np.ndarray") -> tuple[float, float]:
     """Mean and its standard error."""
     error = np.std(values, ddof=1) / sqrt(len(values)) if len(values) > 1 else float("nan")
     return float(np.mean(values)), float(error)
@@ -108,19 +233,19 @@ def _mean(values: list[float]) -> tuple[float, float]:
 
 def transfer(task: Task) -> None:
     """One policy in both simulators."""
+    reds: tuple[RedAgent, ...] = get_args(RedAgent)
     result = compare_simulators(
         EquivalenceTask(
-            task.policy, GameConfig(),
-            SimulatorConfig(sim="cyborg", cyborg_path=task.cyborg_path),
-            CollectConfig(collect="episodes", workers=os.cpu_count() or 1),
-            reds=REDS, num_episodes=task.episodes, own_episodes=10 * task.episodes, seed=1_000_003,
+            task.policy, GameConfig(), _simulator("cyborg", task),
+            CollectConfig(collect="episodes", workers=CORES), reds=reds,
+            num_episodes=task.played, own_episodes=10 * task.played, seed=SCORE_SEED,
         ),
         advance=lambda _: None,
         report=print,
     )  # fmt: skip
     note = (
-        f"{_how_trained(task.policy)}, n = {task.episodes} episodes in CybORG and "
-        f"{10 * task.episodes} here for each red"
+        f"{_how_trained(task.policy)}, n = {task.played} episodes in CybORG and "
+        f"{10 * task.played} in ours for each red"
     )
     with task.table("transfer", f"{note}; difference with its 90 % interval") as add:
         for cell in result.cells:
@@ -141,8 +266,6 @@ def transfer(task: Task) -> None:
 
 def _how_trained(policy: str) -> str:
     """What a policy is, without where it is."""
-    if not Path(policy).is_dir():
-        return policy
     config = load_network(Path(policy))[1]
     return (
         f"a policy of `train --order {config.order} --red {config.red} --episodes "
@@ -154,7 +277,14 @@ def _share(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
 
 
-if __name__ == "__main__":
+COMMANDS = {"speed": speed, "bar": bar, "learn": learn, "transfer": transfer}
+
+
+def main(task: Task) -> None:
+    """Measure and write tables."""
     use_one_thread()
-    chosen = tyro.cli(Task)
-    {"speed": speed, "learn": learn, "transfer": transfer}[chosen.what](chosen)
+    COMMANDS[task.what](task)
+
+
+if __name__ == "__main__":
+    results.launch(main, Task, __doc__)

@@ -108,9 +108,9 @@ def _line(cells: Iterable[object]) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def read(name: str) -> list[dict[str, str]]:
+def read(name: str, folder: Path | None = None) -> list[dict[str, str]]:
     """The rows of a result file."""
-    lines = (FOLDER / name).read_text(encoding="utf-8").splitlines()
+    lines = ((folder or FOLDER) / name).read_text(encoding="utf-8").splitlines()
     return list(csv.DictReader(line for line in lines if not line.startswith("#")))
 
 

@@ -15,7 +15,7 @@ value. Both are measured on the true values.
 import csv
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -49,6 +49,8 @@ RUGGEDNESS = 0.2  # standard deviation of an order's own part, before the range 
 ORACLE_EPISODES = 2_000
 TRUTH = Path(__file__).parent / "truth"  # leaderboards of sweeps over all orders
 LEARNED_SEEDS = 10
+CANDIDATE_SEEDS = 12  # a search chooses 40 times, each time with a fitted model
+START_SEEDS = 2  # these are trained
 CANDIDATES = (6, 10, 30, None)  # None: all 120
 Start = Literal["scratch", "nearest", "previous", "base"]
 SETTINGS = {
@@ -87,9 +89,9 @@ class Task:
     strategies: tuple[Strategy, ...] = ("ucb", "random")
     kernel: KernelName = "mallows"
     oracle_seed: int = 0
-    orders: int = 8  # starts: visits of a search
-    order_episodes: int = 500  # starts: training of a visit
-    base_episodes: int = 4_000  # starts: training of the base policy
+    orders: int = 5  # starts: visits of a search
+    order_episodes: int = 800  # starts: training of a visit
+    base_episodes: int = 2_000  # starts: training of the base policy
     results: Path = results.FOLDER  # where the result goes
 
     @property
@@ -289,6 +291,7 @@ def run_learned(task: Task) -> None:
 
 def run_candidates(task: Task) -> None:
     """Regret of ucb that chooses among all orders or among a few random ones."""
+    task = replace(task, num_seeds=min(task.num_seeds, CANDIDATE_SEEDS))
     budgets = (10, 20, 40)
     places: dict[str, list[Landscape]] = {
         "synthetic, rugged": [synthetic(seed, is_rugged=True) for seed in task.seeds]
@@ -311,6 +314,7 @@ def run_candidates(task: Task) -> None:
 
 def run_starts(task: Task) -> None:
     """What the same orders reach, each trained as long, by where their policies begin."""
+    task = replace(task, num_seeds=min(task.num_seeds, START_SEEDS))
     note = (
         f"n = {task.num_seeds} searches ({task.seeds[0]} to {task.seeds[-1]}) of {task.orders} "
         f"orders, the same for all starts, {task.order_episodes} episodes each, b_line, head_start "

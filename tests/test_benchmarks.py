@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+import collect
 import detect
 import results
 from standing_orders.cli.app import INTERRUPTED
 from standing_orders.errors import DataError
+from standing_orders.evaluate.bench_collect import Cell
 
 
 @dataclass(frozen=True)
@@ -44,3 +46,15 @@ def test_missing_data_is_named_with_where_to_get_it(tmp_path: Path) -> None:
     task = detect.Task("records", data=tmp_path)
     with pytest.raises(DataError, match=r"nsl-kdd: no such folder: it should hold NSL-KDD, www\."):
         detect.read(task, detect.config_of(task, "nsl-kdd"))
+
+
+def test_a_measurement_of_collectors_goes_on_from_its_file(tmp_path: Path) -> None:
+    cells = [
+        Cell("own", "episodes", 2, 200, 1.5, 0.25, 0.5, 0.25, 0.125, 0.125, 2.5, memory_mb=400.0),
+        Cell("cyborg", "ray", 100, note="would take 30.0 GB"),
+    ]
+    path = tmp_path / collect.SPEED
+    rows = [collect._to_row(cell) for cell in cells]
+    results.write(path.name, rows, source="x; n = 1", folder=tmp_path)
+    assert collect.read_cells(path) == cells
+    assert collect.read_cells(tmp_path / "none.csv") == []

@@ -25,5 +25,8 @@ def load_attribute(name: str, what: str) -> Any:
         for part in attribute.split("."):
             found = getattr(found, part)
     except Exception as err:
-        raise ConfigError(f"{what} {name!r}: {type(err).__name__}: {err}") from err
+        advice = ""
+        if isinstance(err, ImportError) and (err.name or "").split(".")[0] == "CybORG":
+            advice = "; give the folder of your CybORG with --cyborg-path"
+        raise ConfigError(f"{what} {name!r}: {type(err).__name__}: {err}{advice}") from err
     return found

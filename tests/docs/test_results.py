@@ -54,3 +54,9 @@ def test_what_fails_is_named_and_what_is_done_is_not_done_again(
     assert (place / "ran").read_text() == "one "
     everything.main(everything.Task(again=True, only="good"))
     assert (place / "ran").read_text() == "one one "
+
+
+def test_a_checkout_is_where_the_user_says(everything: ModuleType, place: Path) -> None:
+    (place / "page.md").write_text("```bash\npython benchmarks/good.py CHECKOUT\n```\n")
+    everything.main(everything.Task(cyborg_path=Path("my cage")))
+    assert (place / "ran").read_text() == "my cage "

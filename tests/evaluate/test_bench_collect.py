@@ -23,16 +23,27 @@ SPEC = GameSpec(GameConfig(), horizon=5)
 def test_every_cell_says_how_fast_and_where_the_time_went() -> None:
     options: dict[str, Any] = {"collectors": ("batch", "lockstep"), "workers": (2,)}
     told: list[str] = []
-    alone, parallel = measure_cells(SPEC, seconds=0.1, announce=told.append, **options)
+    alone, parallel = measure_cells(SPEC, seconds=0.1, limit=600, announce=told.append, **options)
     assert [line.split(": ")[0] for line in told] == [alone.title, parallel.title]
     assert (alone.collector, parallel.collector, parallel.workers) == ("batch", "lockstep", 2)
     for cell in (alone, parallel):
+        assert not cell.note
+        assert cell.cpu_rate is not None
         shares = (cell.environment, cell.inference, cell.waiting, cell.transport)
         assert sum(shares) == pytest.approx(1)
         assert min(shares) >= 0
         assert cell.rate is not None
         assert cell.rate > 0
     assert alone.transport == 0 < parallel.transport
+
+
+def test_what_is_known_is_not_measured_again_but_its_memory_counts() -> None:
+    known = Cell("own", "lockstep", 1, episodes=1, seconds=1, memory_mb=1e9)
+    told: list[str] = []
+    options: dict[str, Any] = {"collectors": ("lockstep",), "workers": (1, 2)}
+    (cell,) = measure_cells(SPEC, known=[known], announce=told.append, **options)
+    assert (cell.workers, cell.rate, len(told)) == (2, None, 1)
+    assert cell.note == "would take 2000000.0 GB"
 
 
 def test_a_cell_that_takes_too_long_is_given_up() -> None:

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from standing_orders.cli.command import Reporting, Seed, tell
+from standing_orders.cli.evaluate import POLICIES
 from standing_orders.config import CollectConfig, CollectorName, GameConfig, SimulatorConfig
 from standing_orders.errors import ConfigError
 
@@ -28,11 +29,7 @@ class Equivalent(Reporting, GameConfig, SimulatorConfig, CollectConfig):
         "cyborg_path", "json_output", "out",
     )  # fmt: skip
 
-    policy: str = Field(
-        "heuristic",
-        description="Defender: a scripted one, a run folder, module:attribute, or a zip file of "
-        "Stable-Baselines3.",
-    )
+    policy: str = Field("heuristic", description=POLICIES)
     red: Literal["b_line", "meander", "sleep", "all"] = Field("all", description="Red agent.")
     episodes: int = Field(
         200, ge=2, strict=True, description="Episodes in CybORG for each red agent."

@@ -14,7 +14,18 @@ from standing_orders.config import CollectConfig, GameConfig, SimulatorConfig
 if TYPE_CHECKING:
     from standing_orders.evaluate.elsewhere import Elsewhere
 
-POLICIES = ", ".join(NAMES)
+POLICIES = (
+    f"Defender: {', '.join(NAMES)}, a run folder, zoo/NAME, module:attribute, or a zip file of "
+    "Stable-Baselines3."
+)
+
+
+def find_cyborg(path: str | None) -> None:
+    """Import the CybORG of a checkout, so that agents written for it can be loaded."""
+    if path is not None:
+        from standing_orders.cage2.cyborg.install import import_cyborg
+
+        import_cyborg(path)
 
 
 class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
@@ -42,9 +53,7 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
         "out",
     )
 
-    policy: str = Field(
-        "heuristic", description=f"Defender: {POLICIES}, a run folder, or zoo/NAME."
-    )
+    policy: str = Field("heuristic", description=POLICIES)
     red: Literal["b_line", "meander", "sleep", "all"] = Field("all", description="Red agent.")
     episodes: int = Field(1_000, ge=2, strict=True, description="Episodes for each red agent.")
     seed: Seed = Field(0, description="Root seed; same seed, same score to the last digit.")
@@ -69,6 +78,7 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
         from standing_orders.cage2.scenario import RED_AGENTS
         from standing_orders.cli.tables import show_progress
 
+        find_cyborg(self.cyborg_path)
         policy = load_policy(self.policy, order=self.order, greedy=self.greedy)
         game = self.part(GameConfig)
         if isinstance(policy, TrainedPolicy):
@@ -111,7 +121,9 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
         from standing_orders.evaluate.both import policy_actor
         from standing_orders.evaluate.elsewhere import Elsewhere
 
-        actor = policy_actor(self.policy, order=self.order, is_greedy=self.greedy)
+        actor = policy_actor(
+            self.policy, order=self.order, is_greedy=self.greedy, cyborg_path=self.cyborg_path
+        )
         spec = GameSpec.of(game, self.part(SimulatorConfig), "b_line")
         with open_collector(spec, self.part(CollectConfig), tell) as collector:
             yield Elsewhere(collector, actor)

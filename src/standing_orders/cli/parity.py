@@ -68,11 +68,11 @@ class Parity(Reporting, SimulatorConfig):
         from standing_orders.cage2.cyborg.record import record_episodes
         from standing_orders.cage2.traces import write_recording
         from standing_orders.cli.tables import show_progress
-        from standing_orders.evaluate.find import find_policy
+        from standing_orders.evaluate.both import make_policy
 
         if self.sim != "cyborg":
             raise ConfigError("record: give --sim cyborg: only CybORG is recorded")
-        policy = find_policy(self.policy)
+        policy = make_policy(self.policy, None, False, self.cyborg_path)
         with show_progress("episodes", self.episodes) as advance:
             columns = record_episodes(
                 policy,

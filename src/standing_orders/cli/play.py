@@ -5,7 +5,7 @@ import sys
 from pydantic import Field
 
 from standing_orders.cli.command import Command, Seed, tell
-from standing_orders.cli.evaluate import POLICIES
+from standing_orders.cli.evaluate import POLICIES, find_cyborg
 from standing_orders.config import SimConfig
 
 
@@ -24,9 +24,7 @@ class Play(Command, SimConfig):
     )
     BASIC = ("policy", "order", "red", "seed", "horizon", "greedy", "speed", "plain")
 
-    policy: str = Field(
-        "heuristic", description=f"Defender: {POLICIES}, a run folder, or zoo/NAME."
-    )
+    policy: str = Field("heuristic", description=POLICIES)
     order: str | None = Field(
         None, description="Order that a trained policy is told; its own if left out."
     )
@@ -40,6 +38,9 @@ class Play(Command, SimConfig):
     red_agent: str | None = Field(
         None, description="A red agent of your own, module:attribute; also as --red."
     )
+    cyborg_path: str | None = Field(
+        None, description="Folder of a checkout of CybORG, for a policy that is written for it."
+    )
     plain: bool = Field(
         False, description="Plain text without waiting, for pipes (default if not a terminal)."
     )
@@ -49,6 +50,7 @@ class Play(Command, SimConfig):
         from standing_orders.api.policies import TrainedPolicy, load_policy
 
         is_plain = self.plain or not (sys.stdin.isatty() and sys.stdout.isatty())
+        find_cyborg(self.cyborg_path)
         policy = load_policy(self.policy, order=self.order, greedy=self.greedy)
         config = self.part(SimConfig)
         if isinstance(policy, TrainedPolicy):

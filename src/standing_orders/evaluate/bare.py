@@ -3,8 +3,8 @@
 import random
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter
-from typing import Any
+from time import perf_counter, process_time
+from typing import Any, NamedTuple
 
 from standing_orders.cage2.actions import NUM_ACTIONS
 from standing_orders.cage2.cyborg.batch import CyborgEnv
@@ -15,6 +15,14 @@ from standing_orders.config import SimConfig
 _STEPS = 100
 _TIMEOUT = 600.0
 _PRELOAD = "standing_orders.collect.worker"
+
+
+class Played(NamedTuple):
+    """What loops have played, and the time it took."""
+
+    episodes: int
+    seconds: float
+    cpu_seconds: float
 
 
 class BareLoop:
@@ -39,15 +47,15 @@ class BareLoop:
             self._reset, self._step = wrapped.reset, wrapped.step
         self._generator = random.Random(0)
 
-    def play(self, seconds: float) -> tuple[int, float]:
-        """Play whole episodes until the time is over; how many, and the time they took."""
-        began, episodes = perf_counter(), 0
+    def play(self, seconds: float) -> Played:
+        """Play whole episodes until the time is over."""
+        began, cpu_began, episodes = perf_counter(), process_time(), 0
         while perf_counter() - began < seconds or episodes == 0:
             self._reset()
             for _ in range(_STEPS):
                 self._step(self._generator.randrange(NUM_ACTIONS))
             episodes += 1
-        return episodes, perf_counter() - began
+        return Played(episodes, perf_counter() - began, process_time() - cpu_began)
 
 
 def play_bare(
@@ -57,7 +65,7 @@ def play_bare(
     *,
     seconds: float,
     is_wrapped: bool = True,
-) -> tuple[int, float]:
+) -> Played:
     """Play in some processes at once, after each has played an episode to warm up.
 
     Args:
@@ -68,7 +76,7 @@ def play_bare(
         is_wrapped: see `BareLoop`.
 
     Returns:
-        Episodes of all, and the mean seconds that a process played for them.
+        Episodes and processor time of all, and the mean seconds that a process played for them.
     """
     builds = [partial(BareLoop, source, config, is_wrapped=is_wrapped)] * num_loops
     crew = Crew(builds, timeout=_TIMEOUT, report=print, preload=_PRELOAD)
@@ -76,11 +84,13 @@ def play_bare(
         for duration in (0.0, seconds):
             for i in range(num_loops):
                 crew.call(i, "play", duration)
-            results, waiting = [], set(range(num_loops))
+            results: list[Played] = []
+            waiting = set(range(num_loops))
             while waiting:
                 for event in crew.hear(waiting):
                     results.append(event.value)
                     waiting.discard(event.index)
     finally:
         crew.close()
-    return sum(episodes for episodes, _ in results), sum(s for _, s in results) / num_loops
+    episodes, seconds, cpu_seconds = (sum(values) for values in zip(*results, strict=True))
+    return Played(int(episodes), seconds / num_loops, cpu_seconds)

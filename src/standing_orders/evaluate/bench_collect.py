@@ -39,7 +39,7 @@ _ALONE: tuple[CollectorName, ...] = ("batch", "sequential")  # they have no work
 _PARALLEL: tuple[CollectorName, ...] = ("lockstep", "episodes", "ray")
 _MEMORY_SHARE = 0.7  # of what is free that a cell may be expected to take
 _OWN_EPISODES = 200  # of a plan: an update's worth, for our simulator
-_CYBORG_EPISODES = 40  # the same for CybORG, or 4 for each worker if that is more
+_CYBORG_EPISODES = 40  # the same for CybORG, or 2 for each worker if that is more
 _PIPE_TRIES = 2_000
 
 
@@ -57,6 +57,7 @@ class Cell:
     inference: float = 0.0
     waiting: float = 0.0
     transport: float = 0.0
+    cpu_seconds: float = 0.0  # of processor time of all processes, while playing
     memory_mb: float | None = None  # of this process and its workers, shared pages counted once
     note: str = ""  # why there is no figure
 
@@ -69,6 +70,11 @@ class Cell:
     def rate(self) -> float | None:
         """Episodes a second."""
         return self.episodes / self.seconds if self.seconds else None
+
+    @property
+    def cpu_rate(self) -> float | None:
+        """Episodes a second of processor time: what other work on the machine hardly touches."""
+        return self.episodes / self.cpu_seconds if self.cpu_seconds else None
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a JSON file."""
@@ -86,6 +92,7 @@ def measure_cells(
     collectors: Sequence[CollectorName] = (*_ALONE, *_PARALLEL),
     seconds: float = 3.0,
     limit: float = 120.0,
+    known: Sequence[Cell] = (),
     announce: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Cell]:
     """Measure every collector, a cell at a time.
@@ -96,29 +103,34 @@ def measure_cells(
         collectors: which.
         seconds: to play for in each cell, at least one plan.
         limit: seconds after which a cell is given up.
+        known: cells that are measured already; they are not measured again.
         announce: told what is measured next.
     """
     per_worker: dict[str, float] = {}
+    done = {cell.title: cell for cell in known}
     for name, count in _places(spec, collectors, workers):
         blank = Cell("cyborg" if spec.cyborg else "own", name, count)
-        announce(f"{blank.title}: at most {limit:.0f} s")
-        needed = per_worker.get(name, 0.0) * count
-        free = free_bytes()
-        if free is not None and needed > _MEMORY_SHARE * free / 1e6:
-            yield replace(blank, note=f"would take {needed / 1000:.1f} GB")
-            continue
-        try:
-            with _time_limit(limit):
-                cell = _measure_cell(blank, spec, seconds)
-        except _LateError:
-            yield replace(blank, note=f"not done in {limit:.0f} s")
-            continue
-        except StandingOrdersError as err:
-            yield replace(blank, note=str(err).splitlines()[0])
-            continue
+        cell = done.get(blank.title)
+        if cell is None:
+            announce(f"{blank.title}: at most {limit:.0f} s")
+            cell = _try_cell(blank, spec, seconds, limit, per_worker.get(name, 0.0) * count)
+            yield cell
         if cell.memory_mb is not None:
             per_worker[name] = cell.memory_mb / count
-        yield cell
+
+
+def _try_cell(blank: Cell, spec: GameSpec, seconds: float, limit: float, needed: float) -> Cell:
+    """A cell; where memory (in MB) or time do not suffice, one that says so."""
+    free = free_bytes()
+    if free is not None and needed > _MEMORY_SHARE * free / 1e6:
+        return replace(blank, note=f"would take {needed / 1000:.1f} GB")
+    try:
+        with _time_limit(limit):
+            return _measure_cell(blank, spec, seconds)
+    except _LateError:
+        return replace(blank, note=f"not done in {limit:.0f} s")
+    except StandingOrdersError as err:
+        return replace(blank, note=str(err).splitlines()[0])
 
 
 def _places(
@@ -136,10 +148,10 @@ def _measure_cell(blank: Cell, spec: GameSpec, seconds: float) -> Cell:
     if blank.collector in (BARE, RAW):
         assert spec.cyborg is not None
         config = SimConfig(**spec.game.model_dump())
-        episodes, taken = play_bare(
+        played = play_bare(
             spec.cyborg, config, blank.workers, seconds=seconds, is_wrapped=blank.collector == BARE
         )
-        return replace(blank, episodes=episodes, seconds=taken, environment=1.0)
+        return replace(blank, environment=1.0, **played._asdict())
     name: Any = blank.collector
     crew = CollectConfig(collect=name, workers=blank.workers)
     with open_collector(spec, crew, report=_ignore) as collector:
@@ -149,7 +161,7 @@ def _measure_cell(blank: Cell, spec: GameSpec, seconds: float) -> Cell:
 def _fill(blank: Cell, collector: Collector, seconds: float) -> Cell:
     actor = NetworkActor(make_network(TrainConfig()))  # as `train` begins: belief, lawful actions
     is_cyborg = collector.spec.cyborg is not None
-    per_plan = max(_CYBORG_EPISODES, 4 * blank.workers) if is_cyborg else _OWN_EPISODES
+    per_plan = max(_CYBORG_EPISODES, 2 * blank.workers) if is_cyborg else _OWN_EPISODES
 
     def play(seed: int, count: int) -> None:
         orders = np.zeros(count, dtype=np.int64)
@@ -161,17 +173,17 @@ def _fill(blank: Cell, collector: Collector, seconds: float) -> Cell:
     play(0, per_plan)
     start = perf_counter() - began
     collector.timing = Timing()
-    began, plans = perf_counter(), 0
+    began, plans, cpu_before = perf_counter(), 0, _cpu_seconds()
     while perf_counter() - began < seconds or plans == 0:
         plans += 1
         play(plans, per_plan)
-    taken = perf_counter() - began
+    taken, cpu_taken = perf_counter() - began, _cpu_seconds() - cpu_before
     timing = collector.timing
     total = sum(vars(timing).values()) or 1.0
     shares = {name: value / total for name, value in vars(timing).items()}
     return replace(
         blank, episodes=plans * per_plan, seconds=taken, start_seconds=start,
-        memory_mb=_memory_mb(), **shares,
+        cpu_seconds=cpu_taken, memory_mb=_memory_mb(), **shares,
     )  # fmt: skip
 
 
@@ -220,6 +232,16 @@ def _memory_mb() -> float | None:
             return None
         total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
     return total / 1000
+
+
+def _cpu_seconds() -> float:
+    """Processor time of this process and all that it started; 0 where the system does not say."""
+    ticks = 0
+    for pid in _family():
+        with suppress(OSError):
+            words = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            ticks += int(words[11]) + int(words[12])  # in user mode and in the kernel
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _family() -> list[int]:

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
+from standing_orders.cage2.cyborg.install import import_cyborg
 from standing_orders.cage2.policy import Policy
 from standing_orders.collect.choose import open_collector
 from standing_orders.collect.crew import Report
@@ -46,14 +47,24 @@ class EquivalenceTask:
         return (self.num_episodes + self.own_episodes) * len(self.reds)
 
 
-def make_policy(name: str, order: str | None, is_greedy: bool) -> Policy:
-    """A policy by name, wherever it is needed."""
+def make_policy(
+    name: str, order: str | None, is_greedy: bool, cyborg_path: str | None = None
+) -> Policy:
+    """A policy by name, wherever it is needed; an agent written for CybORG imports that first."""
+    if cyborg_path is not None:
+        import_cyborg(cyborg_path)
     return find_policy(name, order=order, is_greedy=is_greedy)
 
 
-def policy_actor(name: str, *, order: str | None = None, is_greedy: bool = False) -> PolicyActor:
-    """A policy by name, for collectors."""
-    return PolicyActor(partial(make_policy, name, order, is_greedy), _PRELOAD)
+def policy_actor(
+    name: str,
+    *,
+    order: str | None = None,
+    is_greedy: bool = False,
+    cyborg_path: str | None = None,
+) -> PolicyActor:
+    """A policy by name, for collectors; see `make_policy`."""
+    return PolicyActor(partial(make_policy, name, order, is_greedy, cyborg_path), _PRELOAD)
 
 
 def compare_simulators(
@@ -69,7 +80,10 @@ def compare_simulators(
     Raises:
         ConfigError: no such policy, or CybORG is missing or cannot play this game.
     """
-    actor = policy_actor(task.policy, order=task.order, is_greedy=task.is_greedy)
+    actor = policy_actor(
+        task.policy, order=task.order, is_greedy=task.is_greedy,
+        cyborg_path=task.simulator.cyborg_path,
+    )  # fmt: skip
     orders = actor.policy.orders if isinstance(actor.policy, OrderFollower) else ()
     samples: dict[RedAgent, tuple[Sample, Sample]] = {}
     with ExitStack() as stack:

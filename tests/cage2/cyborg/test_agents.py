@@ -1,5 +1,6 @@
 """CybORG's own agents in our simulator, as they are; skipped where CybORG is not installed."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -65,3 +66,31 @@ def test_an_agent_that_wants_raw_observations_is_refused(source: CyborgSource) -
     policy = load_policy(f"{AGENTS}.BlueReactAgent:BlueReactRemoveAgent")
     with pytest.raises(ConfigError, match="52 bits of the challenge's wrapper, not raw"):
         play(Cage2Batch(2, SimConfig()), policy)
+
+
+@pytest.mark.parametrize("more", [[], ["--collect", "episodes"], ["--sim", "cyborg"]])
+def test_an_agent_whose_module_imports_cyborg_needs_only_its_path(
+    source: CyborgSource, rules: RuleSet, tmp_path: Path, more: list[str]
+) -> None:
+    """As a published agent is: in a process that has not seen CybORG before."""
+    (tmp_path / "published.py").write_text(
+        "from CybORG.Agents import BaseAgent\n"
+        "class Agent(BaseAgent):\n"
+        "    def train(self, results): pass\n"
+        "    def end_episode(self): pass\n"
+        "    def set_initial_values(self, action_space, observation): pass\n"
+        "    def get_action(self, observation, action_space): return 132 + 7\n"
+    )
+    words = ["evaluate", "--policy", "published:Agent", "--red", "b_line", "--episodes", "2"]
+    words += ["--rules", rules, *more]
+    path = [] if source.path is None else ["--cyborg-path", source.path]
+    command = [sys.executable, "-m", "standing_orders", *words]
+    done = subprocess.run(
+        [*command, *path], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "published:Agent" in done.stdout
+    if path and not more:
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert "give the folder of your CybORG with --cyborg-path" in done.stderr
