@@ -159,8 +159,11 @@ class Table:
         for column, index in kept:
             justify: Literal["left", "right"] = "left" if column.is_text else "right"
             is_whole = not column.is_text or (index == 0 and num_texts > 1)  # never cut, nor broken
-            table.add_column(Text(heads[index]), justify=justify, overflow="fold",
-                             no_wrap=is_whole, min_width=widths[index] if is_whole else None)  # fmt: skip
+            least = widths[index] if is_whole else None
+            table.add_column(
+                Text(heads[index]), justify=justify, overflow="fold", no_wrap=is_whole,
+                min_width=least,
+            )  # fmt: skip
         for number, line in enumerate(self._texts()[: self.shown]):
             cells = [Text(line[index]) for _, index in kept]
             table.add_row(*cells, end_section=number in self.ruled)
