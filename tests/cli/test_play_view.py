@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from standing_orders.cage2.defenders import ScriptedDefender
 from standing_orders.cli import keys
@@ -87,6 +87,24 @@ def test_the_board_is_drawn_again_when_the_terminal_gets_another_size(
     watch(ScriptedDefender("sleep"), SimConfig(horizon=5), seed=0, speed=None, is_plain=False)
     assert steps_shown(shown) == [0, 0]
     assert "as admin" in shown.getvalue()  # a column for which there was no room before
+
+
+def test_a_new_size_right_after_the_board_was_drawn_is_seen_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = answer(monkeypatch, "")
+    console, draw = play_module.Console(), play_module.render
+    monkeypatch.setattr(play_module, "Console", lambda **_: console)
+    looks = iter([None, keys.QUIT])
+    monkeypatch.setattr(keys.LineKeyboard, "wait", lambda *_: next(looks))
+
+    def draw_and_resize(frame: Frame, width: int, height: int) -> RenderableType:
+        console.size = (160, 50)
+        return draw(frame, width, height)
+
+    monkeypatch.setattr(play_module, "render", draw_and_resize)
+    watch(ScriptedDefender("sleep"), SimConfig(horizon=5), seed=0, speed=None, is_plain=False)
+    assert steps_shown(shown) == [0, 0]
 
 
 def test_several_keys_typed_at_once_are_all_taken(monkeypatch: pytest.MonkeyPatch) -> None:

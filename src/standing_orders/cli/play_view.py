@@ -95,9 +95,8 @@ def watch(
             console.print(f"\n{to_text(frame)}", markup=False)
             last = frame
     else:
-        with explained_after(
-            _PATIENCE, "the first time, the simulator is compiled: about a minute"
-        ):
+        why = "the first time, the simulator is compiled: up to a minute"
+        with explained_after(_PATIENCE, why):
             first = list(islice(frames, 2))  # the second compiles what the first does not need
         last = _Player(console, chain(first, frames), about, speed).run()
     console.print("\n".join(["", *summarise(last)]), markup=False)
@@ -141,7 +140,7 @@ class _Player:
 
     def _wait(self, keyboard: keys.Keyboard, live: Live) -> str | None:
         """The next key; a step's time if it runs by itself. Redraws when the size changes."""
-        size, until = self._console.size, time.monotonic() + self._pause
+        until = time.monotonic() + self._pause
         while True:
             left = until - time.monotonic() if self._is_running else _LOOK
             if self._is_running and left <= 0:
@@ -149,8 +148,7 @@ class _Player:
             wanted = keyboard.wait(min(left, _LOOK))
             if wanted is not None:
                 return wanted
-            if self._console.size != size:
-                size = self._console.size
+            if self._console.size != self._drawn_size:
                 self._show(live)
 
     def _is_over(self, wanted: str | None) -> bool:
@@ -183,7 +181,7 @@ class _Player:
         return True
 
     def _show(self, live: Live) -> None:
-        width, height = self._console.size
+        width, height = self._drawn_size = self._console.size
         if self._is_helping:
             live.update(Text(f"{self._about}\n\n{INTRODUCTION}\n\n{_KEYS_LINE}"), refresh=True)
             return
