@@ -38,6 +38,16 @@ def test_columns_go_in_the_stated_order_and_no_line_is_too_long(width: int, kept
     assert max(map(len, text.splitlines())) <= width
 
 
+def test_where_nothing_can_go_text_goes_on_below_and_no_figure_is_cut() -> None:
+    columns = (Column("name", is_text=True), Column("about", is_text=True), Column("mean", ".2f"))
+    table = Table("", columns, (("zoo/a-long-name", "words " * 12, -123.45),))
+    lines = to_text([table], 40).splitlines()
+    assert max(map(len, lines)) <= 40
+    assert any("zoo/a-long-name" in line and "-123.45" in line for line in lines)
+    assert sum(line.count("words") for line in lines) == 12
+    assert "…" not in "".join(lines)
+
+
 def test_hidden_rows_are_counted_and_exported_all_the_same() -> None:
     table = Table(TABLE.title, TABLE.columns, TABLE.rows, shown=1, more="all.csv")
     assert "2 more rows: all.csv" in str(table)

@@ -146,18 +146,24 @@ class Table:
         return "\n\n".join([printable(self.title), body, *map(printable, self.notes)]) + "\n"
 
     def fit(self, width: int) -> "Group":
-        """For rich, without the columns that there is no room for."""
+        """For rich, without the columns that there is no room for; long text goes on below."""
         from rich import box  # noqa: PLC0415
         from rich.console import Group  # noqa: PLC0415
         from rich.table import Table as RichTable  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415
 
-        kept = self._columns_for(width)
+        widths = self._widths()
+        kept = self._columns_for(width, widths)
         table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-        heads = self._heads()
+        heads, num_texts = self._heads(), sum(column.is_text for column, _ in kept)
         for column, index in kept:
             justify: Literal["left", "right"] = "left" if column.is_text else "right"
-            table.add_column(Text(heads[index]), justify=justify, no_wrap=True)
+            is_whole = not column.is_text or (index == 0 and num_texts > 1)  # never cut, nor broken
+            least = widths[index] if is_whole else None
+            table.add_column(
+                Text(heads[index]), justify=justify, overflow="fold", no_wrap=is_whole,
+                min_width=least,
+            )  # fmt: skip
         for number, line in enumerate(self._texts()[: self.shown]):
             cells = [Text(line[index]) for _, index in kept]
             table.add_row(*cells, end_section=number in self.ruled)
@@ -179,13 +185,16 @@ class Table:
             for row in self.rows
         ]
 
-    def _columns_for(self, width: int) -> list[tuple[Column, int]]:
-        """Columns that fit, with their places."""
+    def _widths(self) -> list[int]:
+        """Of each column, in characters."""
         lines = self._texts()[: self.shown]
-        widths = [
+        return [
             max(len(text) for text in (head, *(line[i] for line in lines)))
             for i, head in enumerate(self._heads())
         ]
+
+    def _columns_for(self, width: int, widths: Sequence[int]) -> list[tuple[Column, int]]:
+        """Columns that fit, with their places."""
         kept = list(range(len(self.columns)))
         while sum(widths[i] + _GAP for i in kept) + _EDGES > width:
             last = max(self.columns[i].drop for i in kept)

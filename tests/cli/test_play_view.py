@@ -4,16 +4,20 @@ import io
 import os
 import pty
 import re
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from standing_orders.cage2.defenders import ScriptedDefender
 from standing_orders.cli import keys
 from standing_orders.cli import play_view as play_module
 from standing_orders.cli.play_view import play, summarise, watch
 from standing_orders.config import SimConfig
+from standing_orders.envs.frame import Frame
 from standing_orders.rules.orders import Order
 
 
@@ -85,6 +89,24 @@ def test_the_board_is_drawn_again_when_the_terminal_gets_another_size(
     assert "as admin" in shown.getvalue()  # a column for which there was no room before
 
 
+def test_a_new_size_right_after_the_board_was_drawn_is_seen_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = answer(monkeypatch, "")
+    console, draw = play_module.Console(), play_module.render
+    monkeypatch.setattr(play_module, "Console", lambda **_: console)
+    looks = iter([None, keys.QUIT])
+    monkeypatch.setattr(keys.LineKeyboard, "wait", lambda *_: next(looks))
+
+    def draw_and_resize(frame: Frame, width: int, height: int) -> RenderableType:
+        console.size = (160, 50)
+        return draw(frame, width, height)
+
+    monkeypatch.setattr(play_module, "render", draw_and_resize)
+    watch(ScriptedDefender("sleep"), SimConfig(horizon=5), seed=0, speed=None, is_plain=False)
+    assert steps_shown(shown) == [0, 0]
+
+
 def test_several_keys_typed_at_once_are_all_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = pty.openpty()
     with Path(os.ttyname(theirs)).open() as terminal:
@@ -126,4 +148,22 @@ def test_a_policy_is_judged_by_the_order_that_it_is_told() -> None:
     assert last.order.index in Told.orders
     assert last.kept is not None
     assert last.kept.judged > 0
-    assert any(f"{last.kept.violations} violations" in line for line in summarise(last))
+    assert any(f"{last.kept.violations} violation" in line for line in summarise(last))
+
+
+def test_whoever_waits_for_the_compiler_is_told_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = answer(monkeypatch, "q\n")
+    monkeypatch.setattr(play_module, "_PATIENCE", 0.0)
+    slow = play_module.play
+
+    def play_slowly(*words: Any, **options: Any) -> Iterator[Frame]:
+        time.sleep(0.2)
+        yield from slow(*words, **options)
+
+    monkeypatch.setattr(play_module, "play", play_slowly)
+    watch(ScriptedDefender("sleep"), SimConfig(horizon=5), seed=0, speed=None, is_plain=False)
+    assert "the first time, the simulator is compiled" in capsys.readouterr().err
+    assert steps_shown(shown) == [0]
+    assert "in 0 of 5 steps" in shown.getvalue()

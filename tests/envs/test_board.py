@@ -50,7 +50,7 @@ def test_a_fix_that_breaks_the_order_is_said_to() -> None:
     assert frame.verdict == "violation"
     text = to_text(frame)
     assert "VIOLATION: breaks the order" in text
-    assert "1 violations" in text
+    assert "1 fix: 0 compliant, 0 neutral, 1 violation" in text
     assert "held  op_server, enterprise" in text  # as they rank
 
 

@@ -123,3 +123,30 @@ def test_head_start_and_tempo_make_it_harder(harder: dict[str, int]) -> None:
         for game in (GameConfig(), GameConfig(**harder))
     )
     assert hard.interval[1] < standard.interval[0]
+
+
+class Told(ScriptedDefender):
+    """A scripted defender that says it follows three orders."""
+
+    orders = (0, 1, 2)
+
+    def told(self, order: int) -> "Told":
+        return self
+
+
+@pytest.mark.parametrize(
+    ("num_episodes", "said"),
+    [
+        (6, "told 3 orders in turn, each 2 times"),
+        (8, "told 3 orders in turn, 2 of them 3 times and the others 2 times"),
+        (2, "told 3 orders in turn, 2 of them 1 times and the others never"),
+    ],
+)
+def test_a_card_of_several_orders_says_how_often_each_was_told(
+    num_episodes: int, said: str
+) -> None:
+    card = evaluate(
+        Told("sleep"), GameConfig(), reds=("b_line",), num_episodes=num_episodes, seed=0
+    )
+    assert said in str(card)
+    assert ("a multiple of 3" in str(card)) == bool(num_episodes % 3)

@@ -158,3 +158,11 @@ def test_a_search_that_is_settled_ends_before_its_budget_and_says_so(
     before = content(tmp_path / "run")
     resume_search(tmp_path / "run", engine=MadeUpEngine(crash_at=1), report=quiet)
     assert content(tmp_path / "run") == before
+    with pytest.raises(CrashError):
+        resume_search(
+            tmp_path / "run", budget=4_000, engine=MadeUpEngine(crash_at=2), report=told.append
+        )
+    assert "the search had ended before its budget: with a larger one it uses all of it" in told
+    state = resume_search(tmp_path / "run", engine=MadeUpEngine(), report=quiet)
+    assert state.used == 4_000
+    assert state.final is not None

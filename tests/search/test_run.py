@@ -267,6 +267,8 @@ def test_a_search_stops_after_so_many_orders_and_goes_on_with_more(
     for wrong in (3, 4):
         with pytest.raises(ConfigError, match=f"max_orders = {wrong}: must be larger than 4"):
             resume_search(tmp_path / "run", max_orders=wrong, report=quiet)
+    with pytest.raises(ConfigError, match="max_orders = 4: so many orders have been visited"):
+        resume_search(tmp_path / "run", budget=1_000, report=quiet)
     state = resume_search(tmp_path / "run", max_orders=6, engine=MadeUpEngine(), report=quiet)
     assert len(state.results) == 6
     assert state.final is not None

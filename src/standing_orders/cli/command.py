@@ -4,6 +4,7 @@ import json
 import shlex
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -207,6 +208,18 @@ def tell(message: str) -> None:
 def say(message: str) -> None:
     """Say something that is the result, or part of it."""
     print(printable(message))
+
+
+@contextmanager
+def explained_after(seconds: float, message: str) -> Iterator[None]:
+    """Say why something takes long, if it does."""
+    timer = threading.Timer(seconds, tell, (message,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @contextmanager

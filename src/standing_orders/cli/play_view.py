@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -9,6 +10,7 @@ from rich.text import Text
 
 from standing_orders.cage2.policy import Policy, in_game
 from standing_orders.cli import keys
+from standing_orders.cli.command import explained_after
 from standing_orders.config import SimConfig
 from standing_orders.envs.board import TEXT_WIDTH, compliance_text, render, to_text
 from standing_orders.envs.frame import Frame
@@ -31,6 +33,7 @@ red holds the host, by all that blue has seen and done. A fix (Remove, Restore) 
 order: it must go to the highest-ranked type that is held."""
 _KEYS_LINE = "Enter next, b back, 0 start, $ end, space run or pause, h help, q quit"
 _LOOK = 0.2  # seconds between looks at the size of the terminal
+_PATIENCE = 2.0  # seconds without a sign of life
 _OWN_SPEED = 4.0  # steps a second after the space bar
 
 
@@ -92,7 +95,10 @@ def watch(
             console.print(f"\n{to_text(frame)}", markup=False)
             last = frame
     else:
-        last = _Player(console, frames, about, speed).run()
+        why = "the first time, the simulator is compiled: up to a minute"
+        with explained_after(_PATIENCE, why):
+            first = list(islice(frames, 2))  # the second compiles what the first does not need
+        last = _Player(console, chain(first, frames), about, speed).run()
     console.print("\n".join(["", *summarise(last)]), markup=False)
 
 
@@ -134,7 +140,7 @@ class _Player:
 
     def _wait(self, keyboard: keys.Keyboard, live: Live) -> str | None:
         """The next key; a step's time if it runs by itself. Redraws when the size changes."""
-        size, until = self._console.size, time.monotonic() + self._pause
+        until = time.monotonic() + self._pause
         while True:
             left = until - time.monotonic() if self._is_running else _LOOK
             if self._is_running and left <= 0:
@@ -142,8 +148,7 @@ class _Player:
             wanted = keyboard.wait(min(left, _LOOK))
             if wanted is not None:
                 return wanted
-            if self._console.size != size:
-                size = self._console.size
+            if self._console.size != self._drawn_size:
                 self._show(live)
 
     def _is_over(self, wanted: str | None) -> bool:
@@ -176,7 +181,7 @@ class _Player:
         return True
 
     def _show(self, live: Live) -> None:
-        width, height = self._console.size
+        width, height = self._drawn_size = self._console.size
         if self._is_helping:
             live.update(Text(f"{self._about}\n\n{INTRODUCTION}\n\n{_KEYS_LINE}"), refresh=True)
             return

@@ -18,7 +18,8 @@ TEXT_WIDTH = 110  # of a board that goes into a string or a pipe
 _WIDE, _WIDEST = 100, 140  # columns from which on there is room for more
 _TALL = 30  # lines from which on there is room between subnets
 _BAR = 10  # cells of a probability of 1
-_GAP, _LEAST = 3, 4  # columns between the board's own, and for decoys
+_GAP, _TALL_GAP = 2, 3  # columns between the board's own
+_LEAST = 4  # columns for decoys
 _SHOWN = 0.005  # a smaller probability would be shown as 0 %
 _ACCESS_STYLE = ("dim", "yellow", "bold red")
 _VERDICT_STYLE = {"compliant": "bold green", "violation": "bold red", "neutral": "dim"}
@@ -62,9 +63,13 @@ def compliance_text(kept: OrderCompliance) -> str:
 
     return (
         f"compliance {share(kept.compliance)}, contested {share(kept.contested_compliance)}; "
-        f"{kept.fixes} fixes: {kept.compliant} compliant, {kept.neutral} neutral, "
-        f"{kept.violations} violations"
+        f"{_count(kept.fixes, 'fix', 'fixes')}: {kept.compliant} compliant, {kept.neutral} "
+        f"neutral, {_count(kept.violations, 'violation', 'violations')}"
     )
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
 
 
 def _line(head: str, style: str, *parts: str | tuple[str, str]) -> Text:
@@ -131,6 +136,7 @@ def _table(frame: Frame, width: int, height: int) -> Table:
         if has_belief or column.name not in ("blue believes", "as admin")
     ]
     is_tall = height >= _TALL
+    gap = _TALL_GAP if is_tall else _GAP
     table = Table(box=box.SIMPLE_HEAD if is_tall else None, pad_edge=False, padding=(0, 2, 0, 0))
     if width >= _WIDE:
         table.add_column("subnet", no_wrap=True)
@@ -139,9 +145,9 @@ def _table(frame: Frame, width: int, height: int) -> Table:
         for column in columns
     }
     # Where there is no room the names of decoys are cut, and nothing else.
-    spare = width - sum(needed.values()) - _GAP * (len(columns) + 1)
+    spare = width - sum(needed.values()) - gap * (len(columns) + 1)
     if width >= _WIDE:
-        spare -= max(map(len, SUBNETS)) + _GAP
+        spare -= max(map(len, SUBNETS)) + gap
     needed["decoys"] = max(needed["decoys"] + min(spare, 0), _LEAST)
     for name, cells in needed.items():
         table.add_column(name, no_wrap=True, overflow="ellipsis", width=cells)

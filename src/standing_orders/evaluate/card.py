@@ -80,6 +80,7 @@ class ScoreCard:
     scores: tuple[Score, ...]
     obedience: dict[str, list[Obedience]] = field(default_factory=dict)  # by red agent
     simulator: str = "own"  # or "cyborg"
+    num_orders: int = 0  # that are told in turn, from one episode to the next
 
     def score(self, red: str, horizon: int | None) -> Score:
         """Look one score up."""
@@ -101,10 +102,22 @@ class ScoreCard:
             f"episodes for each red agent, seed {self.seed}, version {self.version}",
             _COLUMNS,
             tuple(rows),
+            notes=self._mix(),
             ruled=frozenset(i for i, score in enumerate(self.scores) if score.horizon is None),
         )
         orders = [obedience_table(red, measured) for red, measured in self.obedience.items()]
         return [returns, *orders]
+
+    def _mix(self) -> tuple[str, ...]:
+        """Which orders the returns above are of, where there are several."""
+        if self.num_orders < 2:
+            return ()
+        turns, more = divmod(self.num_episodes, self.num_orders)
+        if not more:
+            return (f"told {self.num_orders} orders in turn, each {turns} times",)
+        told = f"told {self.num_orders} orders in turn, {more} of them {turns + 1} times and the "
+        told += f"others {turns} times" if turns else "others never"
+        return (f"{told}: with a multiple of {self.num_orders} episodes each counts alike",)
 
     def __str__(self) -> str:
         return to_text(self.tables())
@@ -180,9 +193,11 @@ def evaluate(
         policy, game, reds, num_episodes=order_episodes, seed=seed, advance=advance
     )
     simulator = "own" if elsewhere is None else elsewhere.simulator
+    num_orders = len(policy.orders) if isinstance(policy, OrderFollower) else 0
     return ScoreCard(
-        policy.name, game, num_episodes, seed, VERSION, tuple(scores), obedience, simulator
-    )
+        policy.name, game, num_episodes, seed, VERSION, tuple(scores), obedience, simulator,
+        num_orders,
+    )  # fmt: skip
 
 
 def _obedience(

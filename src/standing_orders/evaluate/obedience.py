@@ -89,6 +89,18 @@ def summarise(measured: Sequence[Obedience]) -> dict[str, float]:
     }
 
 
+def describe(summary: dict[str, float]) -> str:
+    """The figures of `summarise` in words, in the units of the table."""
+    shares = ", ".join(
+        f"{name} {summary[name]:.1%}" for name in ("strict", "contested", "response", "aim")
+    )
+    return (
+        f"{summary['passed']:.0f} of {summary['orders']:.0f} orders pass the gate; {shares}; "
+        f"return {summary['mean_return']:.1f}, worst order {summary['worst_return']:.1f}; order "
+        f"swap {100 * summary['swap_gap']:.0f} points"
+    )
+
+
 def obedience_table(red: str, measured: Sequence[Obedience]) -> Table:
     """How each order is followed; of many orders the lowest six are printed, and a summary."""
     worst = sorted(measured, key=lambda one: one.measured.strict.value or 0.0)
@@ -108,13 +120,12 @@ def obedience_table(red: str, measured: Sequence[Obedience]) -> Table:
         for one in worst
     )
     shown = f", the lowest {_SHOWN_ORDERS} of {len(rows)}" if len(rows) > _SHOWN_ORDERS else ""
-    summary = ", ".join(f"{name} {value:.4g}" for name, value in summarise(measured).items())
     num_episodes = measured[0].measured.kept.episodes
     return Table(
         f"orders told, against {red}, n = {num_episodes} episodes each{shown}",
         _COLUMNS,
         rows,
-        notes=(f"{summary}\n",),
+        notes=(f"{describe(summarise(measured))}\n",),
         shown=_SHOWN_ORDERS,
         more="--all, or --out FILE",
     )

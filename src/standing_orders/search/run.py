@@ -126,24 +126,40 @@ def resume_search(
     with folder.lock():
         limits = {"budget": budget, "max_orders": max_orders}
         if any(value is not None for value in limits.values()):
-            folder = folder.extend(**_raised(stored_config(path), limits))
+            folder = folder.extend(**_raised(_read_state(folder), limits, report))
         search = _Search(folder, stored_config(path), engine or LocalEngine(), watch, report)
         return search.go_on()
 
 
-def _raised(config: SearchConfig, limits: dict[str, int | None]) -> dict[str, int | None]:
+def _raised(
+    state: SearchState, limits: dict[str, int | None], report: Report
+) -> dict[str, int | float | None]:
     """The limits of a search, those that are given being larger than before.
 
     Raises:
-        ConfigError: one is not.
+        ConfigError: one is not, or another one ends the search all the same.
     """
-    before: dict[str, int | None] = {name: getattr(config, name) for name in limits}
-    for name, value in limits.items():
-        had = before[name]
-        if value is not None and (had is None or value <= had):
+    config = state.config
+    raised = {name: value for name, value in limits.items() if value is not None}
+    for name, value in raised.items():
+        had = getattr(config, name)
+        if had is None or value <= had:
             has = "none" if had is None else had
             raise ConfigError(f"{name} = {value}: must be larger than {has}, which it has")
-    return {name: before[name] if value is None else value for name, value in limits.items()}
+    if state.visits_left == 0 and "max_orders" not in raised:
+        raise ConfigError(
+            f"max_orders = {config.max_orders}: so many orders have been visited: raise it as well"
+        )
+    before = {name: getattr(config, name) for name in limits}
+    if not state.is_settled:
+        return before | raised | {"stop_chance": config.stop_chance}
+    report("the search had ended before its budget: with a larger one it uses all of it")
+    return before | raised | {"stop_chance": 0.0}
+
+
+def _read_state(folder: RunFolder) -> SearchState:
+    records = tuple(read_record(data) for data in folder.journal().read())
+    return SearchState(stored_config(folder.path), records)
 
 
 def stored_config(path: Path) -> SearchConfig:
