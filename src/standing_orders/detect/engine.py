@@ -16,7 +16,7 @@ from torch import Tensor
 
 from standing_orders.detect.actions import NUM_ACTIONS
 from standing_orders.detect.config import TeamConfig
-from standing_orders.detect.network import Actor, TeamNetwork
+from standing_orders.detect.network import Actor, Eyes, TeamNetwork, eyes_of
 from standing_orders.errors import NumericsError
 from standing_orders.voting import decide
 
@@ -72,21 +72,22 @@ class JudgeEngine(Protocol):
 class Agent:
     """One agent: its network, its view and what it remembers of open sessions."""
 
-    def __init__(self, actor: Actor) -> None:
-        self.actor = actor.eval()
+    def __init__(self, actor: Actor, eyes: Eyes) -> None:
+        self.actor, self.eyes = actor.eval(), eyes
         self.remembered = np.zeros((2, 0, actor.memory_size), dtype=np.float32)  # by slot
 
-    def judge(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def judge(self, batch: Batch, seen: Tensor) -> tuple[Tensor, Tensor]:
         """Log-probabilities (num_events, NUM_ACTIONS) of the actions, and the hidden states.
+
+        Args:
+            batch: the next events.
+            seen: what its eyes see of them.
 
         Raises:
             NumericsError: a probability is not finite.
         """
-        view, features = self.actor.view, batch.features
-        sees_all = np.array_equal(view, np.arange(features.shape[1]))
-        inputs = torch.from_numpy(features if sees_all else features[:, view])
         with torch.no_grad():
-            log_probs, hidden = self._remember(inputs, batch)
+            log_probs, hidden = self._remember(seen, batch)
         if not torch.isfinite(log_probs).all():
             raise NumericsError("log-probabilities of an agent are not finite")
         return log_probs, hidden
@@ -161,7 +162,15 @@ def waves(slots: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
 
 def agents_of(network: TeamNetwork) -> list[Agent]:
     """The agents of a team, each with its own weights and view and nothing else."""
-    return [Agent(Actor(network, agent)) for agent in range(network.num_agents)]
+    return [Agent(Actor(network, agent), eyes) for agent, eyes in enumerate(eyes_of(network))]
+
+
+def ask(agents: Sequence[Agent], batch: Batch) -> tuple[Tensor, Tensor]:
+    """What all agents say: log-probabilities (agents, num_events, NUM_ACTIONS), hidden states."""
+    seen = {eyes: eyes.see(batch.features) for eyes in {agent.eyes for agent in agents}}
+    told = [agent.judge(batch, seen[agent.eyes]) for agent in agents]
+    log_probs, hidden = zip(*told, strict=True)
+    return torch.stack(log_probs), torch.stack(hidden)
 
 
 class LocalEngine:
@@ -177,8 +186,7 @@ class LocalEngine:
 
     def judge(self, batch: Batch) -> Ballots:
         """Judge the next events."""
-        told = torch.stack([agent.judge(batch)[0] for agent in self.agents])
-        return count_ballots(told, self.config)
+        return count_ballots(ask(self.agents, batch)[0], self.config)
 
     def memory(self) -> dict[str, NDArray[np.float32]]:
         """What the agents remember."""
