@@ -102,7 +102,7 @@ def test_an_agent_alone_says_what_it_says_in_the_team(labelled, model):
     sessions = Sessions(np.arange(601))
     together, _ = network.act(inputs, sessions)
     for agent, eyes in enumerate(eyes_of(network)):
-        alone, _, _ = Actor(network, agent)(eyes.see(labelled[0]))
+        alone, _, _ = Actor(network, agent)(*eyes.see(labelled[0]))
         torch.testing.assert_close(alone, together[agent])
 
 

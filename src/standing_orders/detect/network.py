@@ -27,6 +27,7 @@ NUM_WINDOW_FEATURES = 8  # what a constraint head is told about each window
 _HEAD_SIZE = 32
 _NEWEST = 0.1  # least weight of a new batch in the mean and the spread of the margins
 _MIN_SPREAD = 1e-3
+Seen = tuple[Tensor, Tensor | None]  # inputs (rows, size), and logits to start from (rows, actions)
 OPINION_SCALE = 0.25  # of log-odds as an input, which are then about -2 to 2
 
 
@@ -180,17 +181,19 @@ class Eyes:
     Args:
         view: features.
         trees: that tell their opinion first; None: nobody does.
+        worths: see `first_logits`.
     """
 
-    def __init__(self, view: NDArray[np.int64], trees: Trees | None) -> None:
-        self.view, self.trees = view, trees
+    def __init__(self, view: NDArray[np.int64], trees: Trees | None, worths: Tensor) -> None:
+        self.view, self.trees, self._worths = view, trees, worths
 
-    def see(self, features: NDArray[np.float32]) -> Tensor:  # (rows, [1 +] len(view))
+    def see(self, features: NDArray[np.float32]) -> Seen:
         """Inputs of an `Actor`, of all features of events, (rows, num_features)."""
-        seen = self._look(features)
+        seen = torch.from_numpy(self._look(features))
         if self.trees is None:
-            return torch.from_numpy(seen)
-        return torch.cat([self.opinion(features), torch.from_numpy(seen)], dim=1)
+            return seen, None
+        opinion = self.opinion(features)
+        return torch.cat([opinion, seen], dim=1), first_logits(opinion[:, 0], self._worths)
 
     def opinion(self, features: NDArray[np.float32]) -> Tensor:  # (rows, 1)
         """What the trees say of events, scaled."""
@@ -208,7 +211,7 @@ def eyes_of(network: "TeamNetwork") -> list[Eyes]:
     for agent, view in enumerate(network.views):
         trees = None if network.forest is None else network.forest.trees_of(agent)
         same = (one for one in found if np.array_equal(one.view, view) and one.trees == trees)
-        found.append(next(same, Eyes(view, trees)))
+        found.append(next(same, Eyes(view, trees, network.worths)))
     return found
 
 
@@ -222,8 +225,6 @@ class Actor(nn.Module):
 
     def __init__(self, network: "TeamNetwork", agent: int) -> None:
         super().__init__()
-        self.has_opinion = bool(network.has_opinions)
-        self.worths = network.worths
         trunk, size = network.actor, len(network.views[agent]) + network.has_opinions
         self.memory = None if trunk.memory is None else trunk.memory.only(agent, size)
         self.memory_size = 0 if self.memory is None else self.memory.hidden_size
@@ -237,12 +238,13 @@ class Actor(nn.Module):
         self.policy = network.policy.only(agent, network.policy.weight.shape[1])
 
     def forward(
-        self, inputs: Tensor, memory: Tensor | None = None
+        self, inputs: Tensor, first: Tensor | None, memory: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Judge one event of each of many sessions.
 
         Args:
             inputs: (rows, size of the view), behind what its trees say of them, if there are any.
+            first: (rows, NUM_ACTIONS), what its trees add to the logits.
             memory: (2, rows, memory_size) of each session before the event, zeros at its beginning;
                 None for an agent without memory.
 
@@ -257,8 +259,8 @@ class Actor(nn.Module):
         for layer in self.layers:
             hidden = self.activation(layer(hidden))
         logits = self.policy(hidden)[0]
-        if self.has_opinion:
-            logits = logits + first_logits(inputs[:, 0], self.worths)
+        if first is not None:
+            logits = logits + first
         return torch.log_softmax(logits, dim=-1), hidden[0], memory
 
 

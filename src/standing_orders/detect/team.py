@@ -68,7 +68,7 @@ class Team:
         for chunk in _chunks(events):
             part = prepare(events.take_sessions(chunk), self.config)
             batch = Batch(part.features, part.sessions.index, part.sessions.place == 0)
-            told.append(ask(agents, batch))
+            told.append([torch.stack(one) for one in zip(*ask(agents, batch), strict=True)])
         log_probs, hidden = (torch.cat(one, dim=1) for one in zip(*told, strict=True))
         return self._judge(log_probs, hidden, events.sessions)
 

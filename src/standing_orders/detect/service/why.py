@@ -57,8 +57,8 @@ class Explainer:
     def _scores(self, features: NDArray[np.float32]) -> NDArray[np.float64]:  # (num_rows,)
         num_rows = len(features)
         batch = Batch(features, np.arange(num_rows), np.ones(num_rows, dtype=np.bool_))
-        log_probs, _ = ask(self._agents, batch)
-        return suspicion_of(np.exp(log_probs.numpy().astype(np.float64)))
+        told = [log_probs.numpy().astype(np.float64) for log_probs, _ in ask(self._agents, batch)]
+        return suspicion_of(np.exp(np.stack(told)))
 
     def reasons(
         self,
