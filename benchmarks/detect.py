@@ -8,8 +8,12 @@ python benchmarks/detect.py gradient     # sampled PPO against the expected grad
 python benchmarks/detect.py rule         # a rule that is broken without a price and kept with one
 python benchmarks/detect.py rules        # all default rules, watched and priced; what is foreseen
 python benchmarks/detect.py published    # the preset of that name
+
+With --parts FOLDER the figures of each split are kept there, and a split that is there already is
+not measured again: so a long measurement can be made in pieces (--only, --first-seed, --seeds).
 """
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -47,7 +51,8 @@ TITLES = {
     "short": "synthetic, short sessions",
     "adfa-ld": "ADFA-LD",
 }
-Rows = list[dict[str, Any]]  # figures by name, one for each seed
+Figures = dict[str, Any]  # by name
+Rows = list[Figures]  # one for each seed
 STOPPED = "stopped: always (threat -> restrictive)"
 # Data sets that are not shipped, and where they are to be had.
 SOURCES = {
@@ -67,12 +72,25 @@ class Task:
     first_seed: int = 1  # split 0 is the one that the settings were chosen on
     only: tuple[str, ...] = ()  # data sets: nsl-kdd, unsw-nb15, synthetic, adfa-ld; all
     quick: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False  # a few updates, synthetic only
+    parts: Path | None = None  # folder that keeps the figures of each split; see above
     results: Path = results.FOLDER  # where the result goes
 
     @property
     def indices(self) -> range:
         """Seeds of splits, networks and draws."""
         return range(self.first_seed, self.first_seed + self.seeds)
+
+    def split(self, *names: object, measure: Callable[[], Figures]) -> Figures:
+        """Figures of one split, measured unless they are kept already."""
+        if self.parts is None:
+            return measure()
+        path = self.parts / f"{'-'.join([self.what, *map(str, names)]).replace(' ', '_')}.json"
+        if not path.exists():
+            self.parts.mkdir(parents=True, exist_ok=True)
+            text = json.dumps(measure(), default=float)
+            path.write_text(text, encoding="utf-8")
+        found: Figures = json.loads(path.read_text(encoding="utf-8"))
+        return found
 
     def table(self, name: str, note: str = "") -> AbstractContextManager[Callable[..., None]]:
         """The table of a measurement, with the command that makes it and what it rests on."""
@@ -165,19 +183,11 @@ def measure_records(task: Task) -> None:
     for name in sets_of(task, *RECORDS):
         teams, boosting = measured.setdefault(name, ([], []))
         for index in task.indices:
-            config = seeded(config_of(task, name), index)
-            data = read(task, config)
-            team, seconds = train(config, data)
-            judged = team.judge(data.test)
-            found = sensor_figures(team, data, team.config) | liar_figures(team, data, judged)
-            teams.append(found | {"seconds": seconds})
-            names = Baselines(data, team.config).names
-            best = "gradient boosting" if data.task == "records" else "history boosting"
-            assert best in names
-            rule = Baselines(data, team.config).fit(best)
-            boosting.append(sensor_figures(rule, data, team.config))
+            found = task.split(name, index, measure=partial(_records_split, task, name, index))
+            teams.append(found["team"])
+            boosting.append(found["boosting"])
             show(f"{name}, team", teams)
-            show(f"{name}, {best}", boosting)
+            show(f"{name}, boosting", boosting)
     with task.table("detect-records") as add:
         for name, (teams, boosting) in measured.items():
             row: dict[str, Any] = {"data": TITLES[name]}
@@ -197,6 +207,17 @@ def measure_records(task: Task) -> None:
                 add(**row)
 
 
+def _records_split(task: Task, name: str, index: int) -> Figures:
+    config = seeded(config_of(task, name), index)
+    data = read(task, config)
+    team, seconds = train(config, data)
+    liars = liar_figures(team, data, team.judge(data.test))
+    found = sensor_figures(team, data, team.config) | liars | {"seconds": seconds}
+    best = "gradient boosting" if data.task == "records" else "history boosting"
+    rule = Baselines(data, team.config).fit(best)
+    return {"team": found, "boosting": sensor_figures(rule, data, team.config)}
+
+
 SENSOR_FIGURES = ("worst_random", "lost_random", "worst_knowing", "lost_knowing")
 
 
@@ -214,35 +235,13 @@ def measure_sessions(
     task: Task, names: Sequence[str] = ("synthetic", "adfa-ld"), table: str = "detect-sessions"
 ) -> None:
     """Cost of the team and of fixed prefixes, seed by seed on the same sessions."""
-    kept = ("mean_cost", "mean_events_seen", "detection_rate", "mean_delay", "false_alarm_rate")
     measured: dict[str, dict[str, Rows]] = {}
     for name in sets_of(task, *names):
         rows = measured.setdefault(name, {})
         for index in task.indices:
-            config = seeded(config_of(task, name), index)
-            data = read(task, config)
-            team, _ = train(config, data)
-            found = assess(team, data, config)
-            # A prefix that is told the end answers at the last event itself, an event earlier.
-            plain = read(task, config.model_copy(update={"session_end": False}))
-            baselines = Baselines(plain, config)
-            deciders: dict[str, Any] = {
-                "team": team,
-                "best fixed prefix": baselines.fixed_prefix(),
-                "fixed prefix with as many events seen": baselines.fixed_prefix(
-                    mean_events=found["mean_events_seen"]
-                ),
-                "fixed prefix that is told where a session ends": baselines.fixed_prefix(
-                    is_told_end=True
-                ),
-                "boosting on the session's history, at a threshold": baselines.fit(
-                    "history boosting"
-                ),
-            }
-            for label, decider in deciders.items():
-                figures = found if label == "team" else assess(decider, plain, config)
-                rows.setdefault(label, []).append({key: figures[key] for key in kept})
-            for label in deciders:
+            found = task.split(name, index, measure=partial(_sessions_split, task, name, index))
+            for label, figures in found.items():
+                rows.setdefault(label, []).append(figures)
                 show(f"{name}, {label}", rows[label])
     note = "; gap: the team's cost minus this one's, on the same sessions"
     with task.table(table, note) as add:
@@ -262,6 +261,30 @@ def measure_sessions(
                 )
 
 
+def _sessions_split(task: Task, name: str, index: int) -> dict[str, Figures]:
+    kept = ("mean_cost", "mean_events_seen", "detection_rate", "mean_delay", "false_alarm_rate")
+    config = seeded(config_of(task, name), index)
+    data = read(task, config)
+    team, _ = train(config, data)
+    found = assess(team, data, config)
+    # A prefix that is told the end answers at the last event itself, an event earlier.
+    plain = read(task, config.model_copy(update={"session_end": False}))
+    baselines = Baselines(plain, config)
+    deciders: dict[str, Any] = {
+        "best fixed prefix": baselines.fixed_prefix(),
+        "fixed prefix with as many events seen": baselines.fixed_prefix(
+            mean_events=found["mean_events_seen"]
+        ),
+        "fixed prefix that is told where a session ends": baselines.fixed_prefix(is_told_end=True),
+        "boosting on the session's history, at a threshold": baselines.fit("history boosting"),
+    }
+    told = {label: assess(decider, plain, config) for label, decider in deciders.items()}
+    return {
+        label: {key: figures[key] for key in kept}
+        for label, figures in {"team": found, **told}.items()
+    }
+
+
 Variants = dict[str, dict[str, Any]]  # options by label
 FigureOf = Callable[[Team, DataSet, Judged], dict[str, Any]]
 
@@ -276,14 +299,18 @@ def measure_variants(
             rows = measured.setdefault((name, label), [])
             for index in task.indices:
                 config = seeded(config_of(task, name, **options), index)
-                data = read(task, config)
-                team, seconds = train(config, data)
-                main, judged = main_figure(data.task), team.judge(data.test)
-                found = assess(team, data, config, judged=judged)
-                row = {main: found[main], "seconds": seconds}
-                rows.append(row | figures(team, data, judged))
+                one = partial(_variant_split, task, config, figures)
+                rows.append(task.split(name, label, index, measure=one))
             show(f"{name}, {label}", rows)
     return measured
+
+
+def _variant_split(task: Task, config: DetectConfig, figures: FigureOf) -> Figures:
+    data = read(task, config)
+    team, seconds = train(config, data)
+    main, judged = main_figure(data.task), team.judge(data.test)
+    found = assess(team, data, config, judged=judged)
+    return {main: found[main], "seconds": seconds} | figures(team, data, judged)
 
 
 def liar_figures(team: Team, data: DataSet, judged: Judged) -> dict[str, Any]:

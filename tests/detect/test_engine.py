@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from standing_orders.detect.config import TeamConfig
-from standing_orders.detect.engine import Batch, LocalEngine, agents_of
+from standing_orders.detect.engine import Batch, LocalEngine, agents_of, ask
 from standing_orders.detect.network import TeamNetwork
 from standing_orders.detect.views import split_views
 from tests.detect.learn.test_trainer import make_records
@@ -56,8 +56,8 @@ def test_an_agent_on_its_own_says_what_it_says_in_the_team(network: str, views: 
     told, _ = net.act(torch.from_numpy(events.features), events.sessions)
     batch = Batch(events.features, np.arange(events.num_events), events.sessions.place == 0)
     for agent, expected in zip(agents_of(net), told, strict=True):
-        assert set(agent.actor.view) <= set(range(events.num_features))
-        assert np.allclose(agent.judge(batch)[0], expected.detach(), atol=1e-5)
+        assert set(agent.eyes.view) <= set(range(events.num_features))
+        assert np.allclose(ask([agent], batch)[0][0], expected.detach(), atol=1e-5)
 
 
 def test_memory_can_be_carried_to_another_process() -> None:

@@ -78,7 +78,7 @@ def test_a_voice_holds_its_own_weights_and_is_told_its_own_columns() -> None:
             weights = one.actor.policy.weight.detach().numpy().tobytes()
             assert (weights in carried) == (other == index)
         batch = make_batch(40)
-        own = Batch(batch.features[:, agent.actor.view], batch.slots, batch.is_first)
+        own = Batch(batch.features[:, agent.eyes.view], batch.slots, batch.is_first)
         votes, probs = voice.vote(own)
         wanted = LocalEngine(agents, config).judge(batch)
         assert np.array_equal(votes, wanted.votes[:, index])

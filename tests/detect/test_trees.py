@@ -4,7 +4,7 @@ import torch
 
 from standing_orders.detect.config import TeamConfig
 from standing_orders.detect.data.events import Sessions
-from standing_orders.detect.network import OPINION_SCALE, Actor, TeamNetwork
+from standing_orders.detect.network import OPINION_SCALE, Actor, TeamNetwork, eyes_of
 from standing_orders.detect.trees import Forest, best_rounds, boost, draw_folds, fit_line, held_out
 from standing_orders.errors import DataError
 from standing_orders.learn.snapshot import network_arrays, restore_network
@@ -33,7 +33,7 @@ def test_sums_are_those_of_scikit_learn(labelled, model):
     forest.put(1, model, columns=COLUMNS, rounds=12)
     wanted = model.decision_function(inputs[:, COLUMNS])
     assert np.ptp(wanted) > 1
-    np.testing.assert_allclose(forest.log_odds(1, inputs), wanted, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(forest.trees_of(1).log_odds(inputs), wanted, rtol=0, atol=1e-6)
 
 
 def test_first_trees_alone_are_a_stage_of_the_model(labelled, model):
@@ -42,7 +42,7 @@ def test_first_trees_alone_are_a_stage_of_the_model(labelled, model):
     forest = Forest(1, 12)
     forest.put(0, model, columns=COLUMNS, rounds=5)
     stage = list(model.staged_decision_function(inputs[:, COLUMNS]))[4].ravel()
-    np.testing.assert_allclose(forest.log_odds(0, inputs), stage, atol=1e-6)
+    np.testing.assert_allclose(forest.trees_of(0).log_odds(inputs), stage, atol=1e-6)
     assert used == 12  # the events that it was fitted to
     np.testing.assert_allclose(log_odds, model.decision_function(inputs[:, COLUMNS]))
 
@@ -50,10 +50,7 @@ def test_first_trees_alone_are_a_stage_of_the_model(labelled, model):
 def test_an_agent_without_trees_has_no_opinion(labelled, model):
     forest = Forest(2, 12)
     forest.put(1, model, columns=COLUMNS, rounds=12)
-    assert not forest.log_odds(0, labelled[0]).any()
-    np.testing.assert_array_equal(
-        forest.only(1).log_odds(0, labelled[0]), forest.log_odds(1, labelled[0])
-    )
+    assert not forest.trees_of(0).log_odds(labelled[0]).any()
 
 
 def test_line_calibrates_log_odds_that_are_too_sure():
@@ -104,8 +101,8 @@ def test_an_agent_alone_says_what_it_says_in_the_team(labelled, model):
     network = _network(model, [[0.0, -3.0], [-2.0, 3.0], [-3.0, 2.0], [-3.0, 2.0]])
     sessions = Sessions(np.arange(601))
     together, _ = network.act(inputs, sessions)
-    for agent, view in enumerate(network.views):
-        alone, _, _ = Actor(network, agent)(inputs[:, view])
+    for agent, eyes in enumerate(eyes_of(network)):
+        alone, _, _ = Actor(network, agent)(*eyes.see(labelled[0]))
         torch.testing.assert_close(alone, together[agent])
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from standing_orders.detect.actions import NUM_ACTIONS
 from standing_orders.detect.config import TeamConfig
-from standing_orders.detect.network import Actor, TeamNetwork
+from standing_orders.detect.network import Actor, Eyes, Seen, TeamNetwork, eyes_of
 from standing_orders.errors import NumericsError
 from standing_orders.voting import decide
 
@@ -72,28 +72,29 @@ class JudgeEngine(Protocol):
 class Agent:
     """One agent: its network, its view and what it remembers of open sessions."""
 
-    def __init__(self, actor: Actor) -> None:
-        self.actor = actor.eval()
+    def __init__(self, actor: Actor, eyes: Eyes) -> None:
+        self.actor, self.eyes = actor.eval(), eyes
         self.remembered = np.zeros((2, 0, actor.memory_size), dtype=np.float32)  # by slot
 
-    def judge(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def judge(self, batch: Batch, seen: Seen) -> tuple[Tensor, Tensor]:
         """Log-probabilities (num_events, NUM_ACTIONS) of the actions, and the hidden states.
+
+        Args:
+            batch: the next events.
+            seen: what its eyes see of them.
 
         Raises:
             NumericsError: a probability is not finite.
         """
-        view, features = self.actor.view, batch.features
-        sees_all = np.array_equal(view, np.arange(features.shape[1]))
-        inputs = torch.from_numpy(features if sees_all else features[:, view])
         with torch.no_grad():
-            log_probs, hidden = self._remember(inputs, batch)
+            log_probs, hidden = self._remember(seen, batch)
         if not torch.isfinite(log_probs).all():
             raise NumericsError("log-probabilities of an agent are not finite")
         return log_probs, hidden
 
-    def _remember(self, inputs: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+    def _remember(self, seen: Seen, batch: Batch) -> tuple[Tensor, Tensor]:
         if self.actor.memory is None:
-            log_probs, hidden, _ = self._run(inputs, None)
+            log_probs, hidden, _ = self._run(seen, None)
             return log_probs, hidden
         self._make_room(int(batch.slots.max(initial=-1)) + 1)
         told: list[tuple[Tensor, Tensor]] = []
@@ -101,7 +102,7 @@ class Agent:
         for rows in waves(batch.slots):
             before = self.remembered[:, batch.slots[rows]]
             before[:, batch.is_first[rows]] = 0
-            log_probs, hidden, after = self._run(inputs[rows], torch.from_numpy(before))
+            log_probs, hidden, after = self._run(_rows(seen, rows), torch.from_numpy(before))
             assert after is not None
             self.remembered[:, batch.slots[rows]] = after.numpy()
             told.append((log_probs, hidden))
@@ -114,12 +115,15 @@ class Agent:
         if (more := num_slots - self.remembered.shape[1]) > 0:
             self.remembered = np.pad(self.remembered, ((0, 0), (0, more), (0, 0)))
 
-    def _run(self, inputs: Tensor, memory: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _run(self, seen: Seen, memory: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
         """Through the network in blocks whose sizes do not change the sums."""
         told: list[tuple[Tensor, Tensor, Tensor | None]] = []
-        for first in range(0, max(len(inputs), 1), ROWS_AT_ONCE):
-            rows = slice(first, first + ROWS_AT_ONCE)
-            told.append(self._run_block(inputs[rows], None if memory is None else memory[:, rows]))
+        for at in range(0, max(len(seen[0]), 1), ROWS_AT_ONCE):
+            rows = slice(at, at + ROWS_AT_ONCE)
+            block = _rows(seen, rows)
+            told.append(self._run_block(block, None if memory is None else memory[:, rows]))
+        if len(told) == 1:
+            return told[0]
         log_probs = torch.cat([one[0] for one in told])
         hidden = torch.cat([one[1] for one in told])
         after = (
@@ -127,18 +131,23 @@ class Agent:
         )
         return log_probs, hidden, after
 
-    def _run_block(
-        self, inputs: Tensor, memory: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _run_block(self, seen: Seen, memory: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+        inputs, first = seen
         num_rows = len(inputs)
         if short := -num_rows % ROWS_TOGETHER:
-            inputs = torch.nn.functional.pad(inputs, (0, 0, 0, short))
-            if memory is not None:
-                memory = torch.nn.functional.pad(memory, (0, 0, 0, short))
-        log_probs, hidden, after = self.actor(inputs, memory)
+            inputs, first, memory = (
+                None if one is None else torch.nn.functional.pad(one, (0, 0, 0, short))
+                for one in (inputs, first, memory)
+            )
+        log_probs, hidden, after = self.actor(inputs, first, memory)
         return (
             log_probs[:num_rows], hidden[:num_rows], None if after is None else after[:, :num_rows]
         )  # fmt: skip
+
+
+def _rows(seen: Seen, rows: slice | NDArray[np.int64]) -> Seen:
+    inputs, first = seen
+    return inputs[rows], None if first is None else first[rows]
 
 
 def waves(slots: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
@@ -161,7 +170,13 @@ def waves(slots: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
 
 def agents_of(network: TeamNetwork) -> list[Agent]:
     """The agents of a team, each with its own weights and view and nothing else."""
-    return [Agent(Actor(network, agent)) for agent in range(network.num_agents)]
+    return [Agent(Actor(network, agent), eyes) for agent, eyes in enumerate(eyes_of(network))]
+
+
+def ask(agents: Sequence[Agent], batch: Batch) -> list[tuple[Tensor, Tensor]]:
+    """What each agent says, see `Agent.judge`; those that see alike look once."""
+    seen = {eyes: eyes.see(batch.features) for eyes in {agent.eyes for agent in agents}}
+    return [agent.judge(batch, seen[agent.eyes]) for agent in agents]
 
 
 class LocalEngine:
@@ -177,7 +192,7 @@ class LocalEngine:
 
     def judge(self, batch: Batch) -> Ballots:
         """Judge the next events."""
-        told = torch.stack([agent.judge(batch)[0] for agent in self.agents])
+        told = torch.stack([log_probs for log_probs, _ in ask(self.agents, batch)])
         return count_ballots(told, self.config)
 
     def memory(self) -> dict[str, NDArray[np.float32]]:

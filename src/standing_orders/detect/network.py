@@ -20,13 +20,14 @@ from standing_orders.detect.actions import ALLOW, NUM_ACTIONS
 from standing_orders.detect.config import TeamConfig
 from standing_orders.detect.data.events import Sessions
 from standing_orders.detect.rules import Rule
-from standing_orders.detect.trees import Forest
+from standing_orders.detect.trees import Forest, Trees
 from standing_orders.learn.networks import ACTIVATIONS
 
 NUM_WINDOW_FEATURES = 8  # what a constraint head is told about each window
 _HEAD_SIZE = 32
 _NEWEST = 0.1  # least weight of a new batch in the mean and the spread of the margins
 _MIN_SPREAD = 1e-3
+Seen = tuple[Tensor, Tensor | None]  # inputs (rows, size), and logits to start from (rows, actions)
 OPINION_SCALE = 0.25  # of log-odds as an input, which are then about -2 to 2
 
 
@@ -174,6 +175,46 @@ class _Trunk(nn.Module):
         return hidden
 
 
+class Eyes:
+    """What agents with the same view and the same trees get to see of events.
+
+    Args:
+        view: features.
+        trees: that tell their opinion first; None: nobody does.
+        worths: see `first_logits`.
+    """
+
+    def __init__(self, view: NDArray[np.int64], trees: Trees | None, worths: Tensor) -> None:
+        self.view, self.trees, self._worths = view, trees, worths
+
+    def see(self, features: NDArray[np.float32]) -> Seen:
+        """Inputs of an `Actor`, of all features of events, (rows, num_features)."""
+        seen = torch.from_numpy(self._look(features))
+        if self.trees is None:
+            return seen, None
+        opinion = self.opinion(features)
+        return torch.cat([opinion, seen], dim=1), first_logits(opinion[:, 0], self._worths)
+
+    def opinion(self, features: NDArray[np.float32]) -> Tensor:  # (rows, 1)
+        """What the trees say of events, scaled."""
+        assert self.trees is not None
+        return torch.from_numpy(self.trees.log_odds(self._look(features)))[:, None] * OPINION_SCALE
+
+    def _look(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        is_all = np.array_equal(self.view, np.arange(features.shape[1]))
+        return features if is_all else features[:, self.view]
+
+
+def eyes_of(network: "TeamNetwork") -> list[Eyes]:
+    """The eyes of each agent; those that see alike are the same, so that they look once."""
+    found: list[Eyes] = []
+    for agent, view in enumerate(network.views):
+        trees = None if network.forest is None else network.forest.trees_of(agent)
+        same = (one for one in found if np.array_equal(one.view, view) and one.trees == trees)
+        found.append(next(same, Eyes(view, trees, network.worths)))
+    return found
+
+
 class Actor(nn.Module):
     """One agent's own network, cut out of the team's: it needs nothing of the other agents.
 
@@ -184,10 +225,7 @@ class Actor(nn.Module):
 
     def __init__(self, network: "TeamNetwork", agent: int) -> None:
         super().__init__()
-        self.view = network.views[agent]  # features that it sees
-        self.forest = None if network.forest is None else network.forest.only(agent)
-        self.worths = network.worths
-        trunk, size = network.actor, len(self.view) + network.has_opinions
+        trunk, size = network.actor, len(network.views[agent]) + network.has_opinions
         self.memory = None if trunk.memory is None else trunk.memory.only(agent, size)
         self.memory_size = 0 if self.memory is None else self.memory.hidden_size
         linear = [layer for layer in trunk.layers if isinstance(layer, StackedLinear)]
@@ -200,12 +238,13 @@ class Actor(nn.Module):
         self.policy = network.policy.only(agent, network.policy.weight.shape[1])
 
     def forward(
-        self, inputs: Tensor, memory: Tensor | None = None
+        self, inputs: Tensor, first: Tensor | None, memory: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Judge one event of each of many sessions.
 
         Args:
-            inputs: (rows, len(view)).
+            inputs: (rows, size of the view), behind what its trees say of them, if there are any.
+            first: (rows, NUM_ACTIONS), what its trees add to the logits.
             memory: (2, rows, memory_size) of each session before the event, zeros at its beginning;
                 None for an agent without memory.
 
@@ -213,11 +252,6 @@ class Actor(nn.Module):
             Log-probabilities (rows, NUM_ACTIONS) of the actions, the hidden states (rows, size),
             and the memory after the event.
         """
-        opinion = None
-        if self.forest is not None:
-            told = self.forest.log_odds(0, inputs.numpy())
-            opinion = torch.from_numpy(told) * OPINION_SCALE
-            inputs = torch.cat([opinion[:, None], inputs], dim=1)
         hidden = inputs[None]
         if self.memory is not None and memory is not None:
             hidden, (short, long) = self.memory(hidden, (memory[:1], memory[1:]))
@@ -225,8 +259,8 @@ class Actor(nn.Module):
         for layer in self.layers:
             hidden = self.activation(layer(hidden))
         logits = self.policy(hidden)[0]
-        if opinion is not None:
-            logits = logits + first_logits(opinion, self.worths)
+        if first is not None:
+            logits = logits + first
         return torch.log_softmax(logits, dim=-1), hidden[0], memory
 
 
@@ -299,11 +333,9 @@ class TeamNetwork(nn.Module):
         """Rows with what the agents' trees say about them; see the class."""
         if self.forest is None or features.shape[1] > self.num_features:
             return features
-        told = [
-            self.forest.log_odds(agent, features[:, view].numpy())
-            for agent, view in enumerate(self.views)
-        ]
-        return torch.cat([features, torch.from_numpy(np.stack(told, axis=1)) * OPINION_SCALE], 1)
+        eyes = eyes_of(self)
+        told = {one: one.opinion(features.numpy()) for one in set(eyes)}
+        return torch.cat([features, *(told[one] for one in eyes)], dim=1)
 
     def _look(self, rows: Tensor) -> Tensor:  # (rows, features [+ agents]) -> (agents, rows, width)
         features, told = rows[:, : self.num_features], rows[:, self.num_features :]

@@ -24,6 +24,7 @@ from standing_orders.detect.engine import (
     Batch,
     JudgeEngine,
     LocalEngine,
+    ask,
     count_votes,
     opinion_of,
 )
@@ -45,11 +46,11 @@ class Voice:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = copy.deepcopy(agent)
-        self._agent.actor.view = np.arange(len(agent.actor.view))
+        self._agent.eyes.view = np.arange(len(agent.eyes.view))
 
     def vote(self, batch: Batch) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
         """Its likeliest action for each event, and its probabilities of all."""
-        probs, votes = opinion_of(self._agent.judge(batch)[0])
+        probs, votes = opinion_of(ask([self._agent], batch)[0][0])
         return votes, probs
 
     def process(self) -> int:
@@ -92,7 +93,7 @@ class RayEngine:
     ) -> None:
         check_engine(config, len(agents))
         self._config = config
-        self._views = [agent.actor.view for agent in agents]
+        self._views = [agent.eyes.view for agent in agents]
         self._has_memory = agents[0].actor.memory_size > 0
         with ExitStack() as stack:
             ray = stack.enter_context(open_cluster(address, len(agents)))

@@ -14,7 +14,7 @@ from standing_orders.detect.actions import ALLOW, BLOCK
 from standing_orders.detect.config import DetectConfig, Mode, RulesConfig
 from standing_orders.detect.costs import Game, play
 from standing_orders.detect.data.events import Events, Sessions, Task
-from standing_orders.detect.engine import Batch, Outcome, Votes, agents_of, count_votes
+from standing_orders.detect.engine import Batch, Outcome, Votes, agents_of, ask, count_votes
 from standing_orders.detect.network import TeamNetwork
 from standing_orders.detect.rules import RuleBook, RuleConfig, Shield, Streams, default_rules
 from standing_orders.detect.rules.lookup import fits_a_table, shield_by_tables
@@ -68,8 +68,7 @@ class Team:
         for chunk in _chunks(events):
             part = prepare(events.take_sessions(chunk), self.config)
             batch = Batch(part.features, part.sessions.index, part.sessions.place == 0)
-            of_agents = [agent.judge(batch) for agent in agents]
-            told.append([torch.stack(one) for one in zip(*of_agents, strict=True)])
+            told.append([torch.stack(one) for one in zip(*ask(agents, batch), strict=True)])
         log_probs, hidden = (torch.cat(one, dim=1) for one in zip(*told, strict=True))
         return self._judge(log_probs, hidden, events.sessions)
 

@@ -19,13 +19,12 @@ from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyp
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from torch import Tensor, nn
 
-from standing_orders.compiled import jit
+from standing_orders.detect.kernels import add_leaves, bar_leaves
 from standing_orders.errors import DataError
 from standing_orders.seeding import child_seed
 
 MAX_LEAVES = 31  # of a tree
 NUM_NODES = 2 * MAX_LEAVES - 1
-ROWS_TOGETHER = 128  # that go through all trees one after the other
 PLATT_STRENGTH = 100.0  # hardly any regularisation
 _LEAF = -1
 
@@ -152,21 +151,57 @@ class Forest(nn.Module):
             for name, values in table.items():
                 getattr(self, name)[agent, index, : len(values)] = torch.from_numpy(values)
 
-    def only(self, agent: int) -> "Forest":
-        """One agent's trees."""
-        one = Forest(1, self.column.shape[1])
-        for name, table in self.named_buffers():
-            getattr(one, name).copy_(table[agent : agent + 1])
-        return one
-
-    def log_odds(self, agent: int, inputs: NDArray[np.float32]) -> NDArray[np.float32]:  # (rows,)
-        """What an agent's trees say about its inputs, (rows, size)."""
-        sums = np.full(len(inputs), float(self.base[agent]))
+    def trees_of(self, agent: int) -> "Trees":
+        """An agent's trees as they are now."""
         tables = (self.column, self.threshold, self.left, self.value)
         column, threshold, left, value = (one[agent].numpy() for one in tables)
-        add_leaves(np.ascontiguousarray(inputs), column, threshold, left, value, sums)
-        slope, shift = self.line[agent].tolist()
+        # An empty tree stands behind the last one.
+        num_trees = int(np.append((column[:, 0] < 0) & (value[:, 0] == 0.0), True).argmax())
+        column, left, value = column[:num_trees], left[:num_trees], value[:num_trees]
+        barred = np.zeros(column.shape, dtype=np.uint32)
+        leaves = np.zeros((num_trees, MAX_LEAVES))
+        bar_leaves(column, left, value, barred, leaves)
+        is_node = column >= 0
+        columns, asked = np.unique(column[is_node], return_inverse=True)
+        return Trees(
+            columns.astype(np.int64),
+            asked.astype(np.int32),
+            _rounded_down(threshold[:num_trees][is_node]),
+            barred[is_node],
+            np.concatenate([[0], np.cumsum(is_node.sum(axis=1))]).astype(np.int64),
+            leaves,
+            base=float(self.base[agent]),
+            line=(float(self.line[agent, 0]), float(self.line[agent, 1])),
+        )
+
+
+class Trees:
+    """The trees of one agent, laid out for `kernels.add_leaves`."""
+
+    def __init__(self, *tables: NDArray[Any], base: float, line: tuple[float, float]) -> None:
+        self._tables, self._base, self._line = tables, base, line
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Trees)
+            and (self._base, self._line) == (other._base, other._line)
+            and all(map(np.array_equal, self._tables, other._tables))
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def log_odds(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:  # (rows,)
+        """What they say about inputs, (rows, size)."""
+        sums = np.full(len(inputs), self._base)
+        add_leaves(np.ascontiguousarray(inputs), *self._tables, sums)
+        slope, shift = self._line
         return (slope * sums + shift).astype(np.float32)
+
+
+def _rounded_down(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The largest single-precision number up to each: a single one is above both or neither."""
+    near = threshold.astype(np.float32)
+    return np.where(near > threshold, np.nextafter(near, np.float32(-np.inf)), near)
 
 
 def _renumbered(nodes: NDArray[Any], columns: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
@@ -186,29 +221,6 @@ def _renumbered(nodes: NDArray[Any], columns: NDArray[np.int64]) -> dict[str, ND
         "left": left,
         "value": np.where(is_leaf, told["value"], 0.0),
     }
-
-
-@jit
-def add_leaves(
-    inputs: NDArray[np.float32],  # (rows, size)
-    column: NDArray[np.int32],  # (rounds, NUM_NODES)
-    threshold: NDArray[np.float64],
-    left: NDArray[np.int32],
-    value: NDArray[np.float64],
-    sums: NDArray[np.float64],  # (rows,): added to
-) -> None:
-    """Add the leaf that each row falls into, tree by tree for rows that the cache holds."""
-    for first in range(0, len(inputs), ROWS_TOGETHER):
-        last = min(first + ROWS_TOGETHER, len(inputs))
-        for tree in range(len(column)):
-            if column[tree, 0] < 0 and value[tree, 0] == 0.0:
-                break  # no more trees
-            for row in range(first, last):
-                node = 0
-                while column[tree, node] >= 0:
-                    is_right = inputs[row, column[tree, node]] > threshold[tree, node]
-                    node = left[tree, node] + (1 if is_right else 0)
-                sums[row] += value[tree, node]
 
 
 def draw_folds(

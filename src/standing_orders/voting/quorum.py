@@ -141,10 +141,9 @@ def decide(
     num_agents = votes.shape[1]
     check_quorum_bound(num_agents, f)
     _check_counts(num_agents, f, num_choices)
-    num_at_least = np.zeros((num_choices, len(votes)), dtype=np.int32)
-    for ballots in votes.T:
-        for choice in range(num_choices):
-            num_at_least[choice] += (ballots >= choice) & (ballots < num_choices)
+    by_agent = np.where(votes.T < num_choices, votes.T, MISSING)
+    rungs = [(by_agent >= choice).sum(axis=0, dtype=np.int32) for choice in range(num_choices)]
+    num_at_least = np.stack(rungs)  # (num_choices, num_events)
     num_valid = num_at_least[0]
     # At least `choice` implies at least everything below it, so the rungs add up.
     choices = (2 * num_at_least[1:] > num_valid).sum(axis=0).astype(np.int8)

@@ -96,7 +96,7 @@ def parse_columns(table: pa.Table, told: Mapping[str, Kind] | None = None) -> Pa
         if isinstance(column, NumericColumn):
             if column.is_missing.all():
                 raise DataError(f"column {name!r} is told to be numeric but has no number in it")
-            if is_misfit.any():
+            if is_misfit is not None and is_misfit.any():
                 notes.append(f"{name}: {is_misfit.sum()} values are not numbers; taken as missing")
         columns.append(column)
     return ParsedColumns(tuple(columns), tuple(plan), tuple(notes))
@@ -104,18 +104,20 @@ def parse_columns(table: pa.Table, told: Mapping[str, Kind] | None = None) -> Pa
 
 def plain_values(column: pa.ChunkedArray) -> pa.Array:
     """A column in one piece, without a dictionary."""
-    values = column.combine_chunks()
+    values = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
-def read_column(planned: Planned, values: pa.Array) -> tuple[Column, NDArray[np.bool_]]:
+def read_column(planned: Planned, values: pa.Array) -> tuple[Column, NDArray[np.bool_] | None]:
     """Read a column as planned, whatever its values are by now.
 
     Returns:
         The column, and which rows (num_rows,) hold something that does not fit the plan, such as
-        text where a number was; they count as missing.
+        text where a number was; they count as missing. None: none of them.
     """
     name, kind = planned.name, planned.kind
+    if kind == "number" and pa.types.is_float64(values.type):  # as most are: nothing else to ask
+        return NumericColumn(name, values.to_numpy(zero_copy_only=False)), None
     if pa.types.is_nested(values.type) or pa.types.is_binary(values.type):
         values = pa.nulls(len(values)) if kind == "number" else values.cast(pa.string(), safe=False)
     if kind == "number" or planned.of_numbers:
@@ -125,7 +127,7 @@ def read_column(planned: Planned, values: pa.Array) -> tuple[Column, NDArray[np.
         return _number_words(name, numbers, is_port=kind == "port"), is_misfit
     words = read_words(name, values)
     if kind != "network":
-        return words, np.zeros(len(values), dtype=np.bool_)
+        return words, None
     networks = [network_of(word) for word in words.words]
     known = list(dict.fromkeys(one for one in networks if one))
     codes = np.array([*(known.index(one) if one else -1 for one in networks), -1], dtype=np.int64)
@@ -172,7 +174,8 @@ def read_words(name: str, values: pa.Array) -> WordColumn:
             f"column {name!r} holds {values.type}, which is no readable text: convert it to UTF-8 "
             "text or numbers"
         ) from err
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    indices = encoded.indices.fill_null(-1) if encoded.null_count else encoded.indices
+    codes = indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return WordColumn(name, codes, tuple(encoded.dictionary.to_pylist()))
 
 

@@ -4,14 +4,16 @@ PSI = sum over bins of (p - q) ln (p / q), with the shares p now and q in traini
 0.1 nothing has changed, from 0.25 on it is another population.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.detect.data.columns import Column, NumericColumn, WordColumn
+from standing_orders.detect.kernels import count_bins
 from standing_orders.errors import CheckpointError
 
 DRIFTED = 0.25  # PSI from which it is another population
@@ -30,13 +32,15 @@ class Histogram:
 
     def count(self, column: Column) -> NDArray[np.int64]:  # (num_bins,)
         """How many values of a column are in each bin."""
-        size, last = len(self.shares), len(self.shares) - 1
         if isinstance(column, NumericColumn):
-            bins = np.searchsorted(np.array(self.edges), column.values, side="right")
-            return np.bincount(np.where(column.is_missing, last, bins), minlength=size)
-        place = {word: number for number, word in enumerate(self.words)}
-        of_word = np.array([*(place.get(word, last - 1) for word in column.words), last])
-        return np.bincount(of_word[column.values], minlength=size)
+            return _count_numbers([self], column.values[:, None])[0]
+        last = len(self.shares) - 1
+        of_word = np.array([*(self._place.get(word, last - 1) for word in column.words), last])
+        return np.bincount(of_word[column.values], minlength=last + 1)
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {word: number for number, word in enumerate(self.words)}
 
     def psi(self, counts: NDArray[np.int64]) -> float:  # (num_bins,)
         """The index of counts by the same bins.
@@ -51,7 +55,7 @@ class Histogram:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a checkpoint."""
-        return {name: list(value) for name, value in vars(self).items()}
+        return {one.name: list(getattr(self, one.name)) for one in fields(self)}
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
@@ -64,6 +68,33 @@ class Histogram:
             return cls(**{name: tuple(value) for name, value in data.items()})
         except (TypeError, AttributeError) as err:
             raise CheckpointError(f"histogram: {data!r:.80}: {err}") from err
+
+
+def count_columns(
+    columns: Sequence[Column], histograms: Mapping[str, Histogram]
+) -> dict[str, NDArray[np.int64]]:  # (num_bins,) by column
+    """How many values of each column that has a histogram are in each of its bins."""
+    known = [column for column in columns if column.name in histograms]
+    numbers = [column for column in known if isinstance(column, NumericColumn)]
+    words = (column for column in known if isinstance(column, WordColumn))
+    counts = {column.name: histograms[column.name].count(column) for column in words}
+    if numbers:
+        values = np.stack([column.values for column in numbers], axis=1)
+        found = _count_numbers([histograms[column.name] for column in numbers], values)
+        counts |= {column.name: own for column, own in zip(numbers, found, strict=True)}
+    return counts
+
+
+def _count_numbers(
+    histograms: Sequence[Histogram], values: NDArray[np.float64]
+) -> list[NDArray[np.int64]]:  # (num_bins,) each
+    """The same for columns of numbers, (num_rows, num_columns)."""
+    sizes = [len(one.shares) for one in histograms]
+    edges = np.array([edge for one in histograms for edge in one.edges], dtype=np.float64)
+    starts = np.cumsum([0, *(len(one.edges) for one in histograms)])
+    counts = np.zeros((len(sizes), max(sizes, default=0)), dtype=np.int64)
+    count_bins(values, edges, starts, counts)
+    return [own[:size] for own, size in zip(counts, sizes, strict=True)]
 
 
 def fit_histogram(column: Column) -> Histogram:

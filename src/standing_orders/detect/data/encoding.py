@@ -15,9 +15,8 @@ et al., "On embeddings for numerical features in tabular deep learning", NeurIPS
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -25,13 +24,11 @@ from numpy.typing import NDArray
 
 from standing_orders.detect.data.columns import Column, NumericColumn, WordColumn
 from standing_orders.detect.data.options import DataConfig
+from standing_orders.detect.kernels import HUGE, encode_numbers
 from standing_orders.errors import CheckpointError
 
-MAX_DEVIATION = 5.0  # standard deviations at which z is cut
-HUGE = 1e100  # sizes beyond it count as infinite
 MIN_COUNT = 20  # of a frequent value, or 2 % of a small training part
 MAX_KNOWN = 1_000  # values of a category that are told from new ones
-_ROWS_AT_ONCE = 256
 CONSTANT = "constant in the training part"
 OTHER, MISSING = "other", "missing"
 
@@ -51,7 +48,7 @@ class NumberEncoder:
     marks_missing: bool
     had_missing: bool  # in training
 
-    @property
+    @cached_property
     def features(self) -> tuple[str, ...]:
         """Name of each feature."""
         size = [self.name] if self.deviation else []
@@ -64,50 +61,29 @@ class _Numbers:
 
     def __init__(self, parts: Sequence[NumberEncoder], firsts: Sequence[int]) -> None:
         self.names = [part.name for part in parts]
-        values = ("low", "high", "median", "unit", "mean", "deviation")
-        (self._low, self._high, self._median, self._unit, self._mean, self._deviation) = (
-            np.array([getattr(part, name) for part in parts]) for name in values
-        )
-        # For each feature: its place among all features, and its column here.
-        sizes, pieces, marks = [], [], []
-        for column, (part, first) in enumerate(zip(parts, firsts, strict=True)):
-            at = first
-            if part.deviation:
-                sizes.append((at, column))
-                at += 1
-            for start, end in pairwise(part.edges.tolist()):
-                pieces.append((at, column, start, end))
-                at += 1
-            if part.marks_missing:
-                marks.append((at, column))
-        self._sizes, self._marks = (np.array(one, dtype=np.int64).reshape(-1, 2).T
-                                    for one in (sizes, marks))  # fmt: skip
-        table = np.array(pieces).reshape(-1, 4).T
-        self._pieces, self._start = table[:2].astype(np.int64), table[2]
-        self._width = table[3] - table[2]
+        self._fitted = np.array(
+            [
+                (part.low, part.high, part.median, part.unit, part.mean, part.deviation)
+                for part in parts
+            ]
+        ).reshape(-1, 6)
+        self._begins = np.concatenate([np.empty(0), *(part.edges[:-1] for part in parts)])
+        self._widths = np.concatenate([np.empty(0), *(np.diff(part.edges) for part in parts)])
+        self._starts = np.cumsum([0, *(len(part.edges[:-1]) for part in parts)])
+        places = [
+            (
+                first if part.deviation else -1,
+                first + bool(part.deviation),
+                first + len(part.features) - 1 if part.marks_missing else -1,
+            )
+            for part, first in zip(parts, firsts, strict=True)
+        ]
+        self._places = np.array(places, dtype=np.int64).reshape(-1, 3)
 
     def encode(self, values: NDArray[np.float64], features: NDArray[np.float32]) -> None:
-        """Fill in the features of numbers, (num_rows, num_columns), in blocks that fit a cache."""
-        for first in range(0, len(values), _ROWS_AT_ONCE):
-            rows = slice(first, first + _ROWS_AT_ONCE)
-            self._encode(values[rows], features[rows])
-
-    def _encode(self, values: NDArray[np.float64], features: NDArray[np.float32]) -> None:
-        is_missing = np.isnan(values)
-        x = np.where(is_missing, self._median, values)
-        x = np.where(x > HUGE, self._high, np.where(x < -HUGE, self._low, x))
-        places, columns = self._sizes
-        z = _signed_log(x[:, columns], self._unit[columns])
-        z -= self._mean[columns]
-        z /= self._deviation[columns]
-        features[:, places] = np.clip(z, -MAX_DEVIATION, MAX_DEVIATION, out=z)
-        places, columns = self._pieces
-        share = x[:, columns]
-        share -= self._start
-        share /= self._width
-        features[:, places] = np.clip(share, 0, 1, out=share)
-        places, columns = self._marks
-        features[:, places] = is_missing[:, columns]
+        """Fill in the features of numbers, (num_rows, num_columns)."""
+        tables = (self._fitted, self._begins, self._widths, self._starts, self._places)
+        encode_numbers(values, *tables, features)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,30 +97,39 @@ class WordEncoder:
     had_missing: bool  # in training
     rare: tuple[str, ...] | None  # other values in training; None if there are too many to keep
 
-    @property
+    @cached_property
     def features(self) -> tuple[str, ...]:
         """Name of each feature."""
         marks = ((OTHER, self.marks_rare), (MISSING, self.marks_missing))
         names = (*self.frequent, *(name for name, is_marked in marks if is_marked))
         return tuple(f"{self.name}={name}" for name in names)
 
-    def encode(self, column: WordColumn) -> NDArray[np.float32]:
-        """Features of a column, (num_rows, num_features)."""
-        place = {word: slot for slot, word in enumerate(self.frequent)}
+    def encode(self, column: WordColumn, features: NDArray[np.float32]) -> None:
+        """Fill in the features of a column, (num_rows, num_features)."""
+        place = self._place
         other = len(self.frequent) if self.marks_rare else -1
-        missing = len(self.features) - 1 if self.marks_missing else other
+        missing = features.shape[1] - 1 if self.marks_missing else other
         slots = np.array([*(place.get(word, other) for word in column.words), missing])
         # Code -1, missing, is the last of the slots.
-        return np.equal(slots[column.values][:, None], np.arange(len(self.features))).astype(
-            np.float32
-        )
+        chosen = slots[column.values]
+        rows = np.arange(len(chosen)) if chosen.min(initial=0) >= 0 else np.flatnonzero(chosen >= 0)
+        features[:] = 0.0
+        features[rows, chosen[rows]] = 1.0
 
     def is_new(self, column: WordColumn) -> NDArray[np.bool_]:  # (num_rows,)
         """Rows with a value that training never showed."""
         if self.rare is None:
             return np.zeros(len(column.values), dtype=np.bool_)
-        known = {*self.frequent, *self.rare}
+        known = self._known
         return np.array([*(word not in known for word in column.words), False])[column.values]
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {word: slot for slot, word in enumerate(self.frequent)}
+
+    @cached_property
+    def _known(self) -> set[str]:
+        return {*self.frequent, *(self.rare or ())}
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +164,7 @@ class Encoder:
         return [
             {
                 name: value.tolist() if isinstance(value, np.ndarray) else value
-                for name, value in vars(part).items()
+                for name, value in ((one.name, getattr(part, one.name)) for one in fields(part))
             }
             for part in self.parts
         ]
@@ -207,8 +192,8 @@ class Encoder:
             if isinstance(part, WordEncoder):
                 column = by_name[part.name]
                 assert isinstance(column, WordColumn)
-                block = part.encode(column if rows is None else column.take(rows))
-                features[:, first : first + block.shape[1]] = block
+                block = features[:, first : first + len(part.features)]
+                part.encode(column if rows is None else column.take(rows), block)
         if self._numbers.names:
             told = [by_name[name].values for name in self._numbers.names]
             numbers = [one if rows is None else one[rows] for one in told]

@@ -261,7 +261,7 @@ def _read_quickly(
     types = {name: kind for name, kind in wanted.items() if name in dialect.names}
     if not types:
         return None
-    text = b"\n".join(line.rstrip(b"\r\n") for line in lines) + b"\n"
+    text = b"\n".join(lines) + b"\n"
     try:
         table = pa_csv.read_csv(
             io.BytesIO(text),

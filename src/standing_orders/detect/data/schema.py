@@ -64,13 +64,16 @@ class Schema:
             values = plain_values(table[name]) if name in there else pa.nulls(table.num_rows)
             column, is_misfit = read_column(planned, values)
             columns.append(column)
-            kinds = {f"{name}: no {planned.kind}": is_misfit}
+            kinds = {f"no {planned.kind}": is_misfit}
             if not part.had_missing:
-                kinds[f"{name}: missing"] = column.is_missing & ~is_misfit
+                is_missing = column.is_missing
+                kinds["missing"] = is_missing if is_misfit is None else is_missing & ~is_misfit
             if isinstance(part, WordEncoder):
                 assert isinstance(column, WordColumn)
-                kinds[f"{name}: new value"] = part.is_new(column)
-            misfits |= {what: mask for what, mask in kinds.items() if mask.any()}
+                kinds["new value"] = part.is_new(column)
+            for what, mask in kinds.items():
+                if mask is not None and mask.any():
+                    misfits[f"{name}: {what}"] = mask
         features = self.encoder.encode(columns)
         return Reading(features, tuple(columns), misfits)
 

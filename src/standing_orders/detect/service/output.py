@@ -2,27 +2,31 @@
 
 import csv
 import io
-import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 import pyarrow.parquet as pa_parquet  # type: ignore[import-untyped]
 
-from standing_orders.detect.service.verdicts import flat_names, flat_table, flatten_line
+from standing_orders.detect.service.verdicts import (
+    Columns,
+    flat_columns,
+    flat_table,
+    json_lines,
+    no_columns,
+)
 from standing_orders.errors import ConfigError, DataError
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".parquet")
-Line = dict[str, Any]
 
 
 class Output(Protocol):
-    """What takes lines."""
+    """What takes verdicts."""
 
-    def write(self, lines: Sequence[Line]) -> None:
+    def write(self, columns: Columns) -> None:
         """Take some more."""
 
     def sync(self) -> int:
@@ -46,21 +50,21 @@ class TextOutput:
         self, file: IO[bytes], *, as_csv: bool, rules: Sequence[str], final: Path | None = None
     ) -> None:
         self._file, self._final = file, final
-        self._names = flat_names(rules) if as_csv else None
-        if self._names and not (file.seekable() and file.tell()):
-            self._write_rows([dict(zip(self._names, self._names, strict=True))])
+        self._as_csv = as_csv
+        if as_csv and not (file.seekable() and file.tell()):
+            self._write_rows([list(flat_columns(no_columns(rules)))])
 
-    def write(self, lines: Sequence[Line]) -> None:
+    def write(self, columns: Columns) -> None:
         """Take some more."""
-        if self._names:
-            self._write_rows([flatten_line(line) for line in lines])
+        if self._as_csv:
+            self._write_rows(zip(*flat_columns(columns).values(), strict=True))
             return
-        texts = [json.dumps(line, separators=(",", ":")) for line in lines]
-        self._file.write(("\n".join(texts) + "\n").encode() if texts else b"")
+        lines = json_lines(columns)
+        self._file.write(("\n".join(lines) + "\n").encode() if lines else b"")
 
-    def _write_rows(self, rows: Sequence[Line]) -> None:
+    def _write_rows(self, rows: Iterable[Iterable[Any]]) -> None:
         text = io.StringIO()
-        csv.DictWriter(text, self._names or (), lineterminator="\n").writerows(rows)
+        csv.writer(text, lineterminator="\n").writerows(rows)
         self._file.write(text.getvalue().encode())
 
     def sync(self) -> int:
@@ -95,14 +99,14 @@ class ParquetOutput:
     """A Parquet file that appears once it is whole."""
 
     def __init__(self, path: Path, rules: Sequence[str]) -> None:
-        self._path, self._rules = path, rules
+        self._path = path
         self._part = path.with_name(f".{path.name}.part")
-        self._writer = pa_parquet.ParquetWriter(self._part, flat_table([], rules).schema)
+        self._writer = pa_parquet.ParquetWriter(self._part, flat_table(no_columns(rules)).schema)
 
-    def write(self, lines: Sequence[Line]) -> None:
+    def write(self, columns: Columns) -> None:
         """Take some more."""
-        if lines:
-            self._writer.write_table(flat_table(lines, self._rules))
+        if columns["offset"]:
+            self._writer.write_table(flat_table(columns))
 
     def sync(self) -> int:
         """It is whole only when it is closed."""

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import itertools
 import os
 import select
 import sys
@@ -150,20 +151,15 @@ class LineSource:
 
     def _take(self) -> Lines:
         """Whole lines of the buffer; at the end also one without its end."""
-        lines: list[bytes] = []
-        offsets: list[int] = []
-        at = 0
-        while len(lines) < self._most:
-            end = self._buffer.find(b"\n", at)
-            if end < 0 and not (self._is_over and at < len(self._buffer)):
-                break
-            stop = len(self._buffer) if end < 0 else end
-            lines.append(self._buffer[at : min(stop, at + MAX_LINE)])
-            offsets.append(self._offset + at)
-            at = stop + (end >= 0)
-        self._buffer = self._buffer[at:]
-        self._offset += at
-        return Lines(lines, offsets, self._offset)
+        *lines, rest = self._buffer.split(b"\n", self._most)
+        sizes = [len(line) + 1 for line in lines]
+        if self._is_over and rest and len(lines) < self._most:
+            lines, sizes, rest = [*lines, rest], [*sizes, len(rest)], b""
+        ends = list(itertools.accumulate(sizes, initial=self._offset))
+        if max(sizes, default=0) > MAX_LINE:
+            lines = [line[:MAX_LINE] for line in lines]
+        self._buffer, self._offset = rest, ends[-1]
+        return Lines(lines, ends[:-1], self._offset)
 
     def close(self) -> None:
         """Let go of the file."""

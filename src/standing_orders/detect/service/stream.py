@@ -91,11 +91,11 @@ def _score_parquet(follower: Follower, task: Task) -> None:
                 wanted = [name for name in follower.judge_.wanted() if name in there]
                 for part in file.iter_batches(task.batch, columns=wanted):
                     told = follower.judge(pa.Table.from_batches([part]))
-                    out.write(list(told.lines(np.arange(seen, seen + part.num_rows))))
+                    out.write(told.columns(np.arange(seen, seen + part.num_rows)))
                     seen += part.num_rows
         except (OSError, pa.ArrowException) as err:
             raise DataError(f"{task.data}: not a readable Parquet file: {err}") from err
-        out.write(list(follower.close().lines(np.array([seen]))))
+        out.write(follower.close().columns(np.array([seen])))
 
 
 def _rule_names(follower: Follower) -> list[str]:
@@ -164,7 +164,7 @@ class _Stream:
         self._offset = lines.next_offset
 
     def _write(self, told: Any, offsets: NDArray[np.int64]) -> None:
-        self._out.write(list(told.lines(offsets)))
+        self._out.write(told.columns(offsets))
 
     def _blocks(self, lines: Lines) -> Iterator[tuple[Block, NDArray[np.int64]]]:
         """Events that can be read together: a Zeek log may change its columns on the way."""
@@ -172,13 +172,16 @@ class _Stream:
             lines = self._begin(lines)
         if (dialect := self._dialect) is None:
             return
-        events: list[int] = []
-        for index, line in enumerate(lines.lines):
-            if dialect.style == "zeek" and line.startswith(b"#fields") and events:
-                yield self._read(lines, events)
-                events = []
-            if dialect.is_event(line):
-                events.append(index)
+        if dialect.style == "zeek":
+            events: list[int] = []
+            for index, line in enumerate(lines.lines):
+                if line.startswith(b"#fields") and events:
+                    yield self._read(lines, events)
+                    events = []
+                if dialect.is_event(line):
+                    events.append(index)
+        else:
+            events = [index for index, line in enumerate(lines.lines) if line.strip()]
         if events:
             yield self._read(lines, events)
 

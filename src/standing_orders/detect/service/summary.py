@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from standing_orders.detect.actions import ACTION_NAMES, ALLOW
 from standing_orders.detect.data.columns import Column, NumericColumn
-from standing_orders.detect.data.drift import DRIFTED, MIN_EVENTS, Histogram
+from standing_orders.detect.data.drift import DRIFTED, MIN_EVENTS, count_columns
 from standing_orders.detect.service.verdicts import Verdicts
 from standing_orders.detect.standard import Standard
 from standing_orders.tables import Column as TableColumn
@@ -51,19 +52,17 @@ class Tally:
             self.first_time = float(np.fmin(self.first_time, known.min()))
             self.last_time = float(np.fmax(self.last_time, known.max()))
 
-    def add_columns(self, columns: tuple[Column, ...], standard: Standard) -> None:
+    def add_columns(self, columns: Sequence[Column], standard: Standard) -> None:
         """Count values by the bins of training."""
-        for column in columns:
-            self._count(column, standard.schema.histograms.get(column.name))
+        self._add_bins(count_columns(columns, standard.schema.histograms))
 
     def add_scores(self, scores: NDArray[np.float64], standard: Standard) -> None:
         """Count scores by the bins of the validation part."""
-        self._count(NumericColumn(SCORE, scores), standard.scores)
+        self._add_bins({SCORE: standard.scores.count(NumericColumn(SCORE, scores))})
 
-    def _count(self, column: Column, histogram: Histogram | None) -> None:
-        if histogram is not None:
-            counts = histogram.count(column)
-            self.bins[column.name] = self.bins.get(column.name, np.zeros_like(counts)) + counts
+    def _add_bins(self, counts: dict[str, NDArray[np.int64]]) -> None:
+        for name, own in counts.items():
+            self.bins[name] = self.bins[name] + own if name in self.bins else own
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a snapshot."""

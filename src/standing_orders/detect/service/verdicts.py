@@ -1,6 +1,7 @@
 """What a team says about events: one row for each, as plain data for lines, CSV and Parquet."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from standing_orders.detect.service.why import Reason
 
 _DIGITS = 6  # of probabilities and margins in the output
 NO_VOTE = "none"
+Columns = dict[str, Any]  # see `Verdicts.columns`
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,48 +40,66 @@ class Verdicts:
         agrees = (self.votes >= 0) & ((self.votes > 0) == is_flag)
         return np.asarray(agrees.mean(axis=1))
 
-    def lines(self, offsets: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
-        """A plain record for each event.
+    def columns(self, offsets: NDArray[np.int64]) -> Columns:
+        """Plain values by field, a list for each, and None where a line has no such field.
 
         Args:
             offsets: (num_rows,), where each row of the table comes from.
         """
-        threat, certainty = np.round(self.threat, _DIGITS), np.round(self.certainty, _DIGITS)
-        margins = {name: np.round(values, _DIGITS) for name, values in self.margins.items()}
-        last = int(offsets[0]) if len(offsets) else 0
-        for index, row in enumerate(self.rows.tolist()):
-            last = int(offsets[row]) if row >= 0 else last
-            votes = self.votes[index].tolist()
-            line: dict[str, Any] = {
-                "offset": last,
-                "verdict": ACTION_NAMES[self.actions[index]],
-                "threat": _plain(threat[index]),
-                "votes": [ACTION_NAMES[vote] if vote >= 0 else NO_VOTE for vote in votes],
-                "certainty": float(certainty[index]),
-                "quorum": bool(self.has_quorum[index]),
-                "session": self.keys[index],
-                "margins": {name: _plain(values[index]) for name, values in margins.items()},
-                "why": [
-                    {"column": one.column, "effect": round(one.effect, _DIGITS)}
-                    for one in self.why.get(index, ())
-                ],
-            }
-            if row < 0:
-                line["end"] = True
-            if self.actions[index] != self.proposed[index]:
-                line["proposed"] = ACTION_NAMES[self.proposed[index]]
-            if index in self.unfit:
-                line["unfit"] = self.unfit[index]
-            yield line
+        num_events, margins = len(self.rows), self.margins
+        changed = self.actions != self.proposed
+        names = np.array(ACTION_NAMES)
+        return {
+            "offset": _offsets_of(self.rows, offsets),
+            "verdict": names[self.actions].tolist(),
+            "threat": _plain(self.threat),
+            "votes": _ballots(self.votes),
+            "certainty": _plain(self.certainty),
+            "quorum": self.has_quorum.tolist(),
+            "session": self.keys,
+            "margins": {name: _plain(values) for name, values in margins.items()},
+            "why": _spread(self.why, num_events, ()),
+            "end": (self.rows < 0).tolist(),
+            "proposed": np.where(changed, names[self.proposed], None).tolist(),
+            "unfit": _spread(self.unfit, num_events, None),
+        }
 
     def table(self) -> pa.Table:
         """All of it as a table, a row for each row that was judged."""
         offsets = np.arange(max(int(self.rows.max(initial=-1)) + 1, 1))
-        return flat_table(list(self.lines(offsets)), [*self.margins])
+        return flat_table(self.columns(offsets))
 
 
-def _plain(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _offsets_of(rows: NDArray[np.int64], offsets: NDArray[np.int64]) -> list[int]:
+    """Offset of each event; an end has that of the row before it, or of the first."""
+    before = np.maximum.accumulate(np.where(rows >= 0, np.arange(len(rows)), -1))
+    found = np.where(before >= 0, rows[before], 0)
+    return offsets[found].tolist() if len(offsets) else [0] * len(rows)
+
+
+def _plain(values: NDArray[np.float64]) -> list[float | None]:
+    """Rounded, and None for what is no number."""
+    rounded: list[float | None] = np.round(values, _DIGITS).tolist()
+    for index in np.flatnonzero(~np.isfinite(values)).tolist():
+        rounded[index] = None
+    return rounded
+
+
+def _spread(of_some: dict[int, Any], num_events: int, otherwise: Any) -> list[Any]:
+    """What is known of some events, as a list for all."""
+    found = [otherwise] * num_events
+    for index, value in of_some.items():
+        found[index] = value
+    return found
+
+
+def _ballots(votes: NDArray[np.int8]) -> list[tuple[str, ...]]:  # of (num_events, num_agents)
+    """Names of the votes, the same tuple for events with the same ones."""
+    size, raw = votes.shape[1], np.ascontiguousarray(votes).view(np.uint8).tobytes()
+    rows = [raw[at : at + size] for at in range(0, len(raw), size)]
+    names = dict(enumerate(ACTION_NAMES))
+    named = {row: tuple(names.get(vote, NO_VOTE) for vote in row) for row in set(rows)}
+    return [named[row] for row in rows]
 
 
 def unreadable(num_agents: int, faults: dict[int, str], margins: list[str]) -> Verdicts:
@@ -127,15 +147,66 @@ def merge(first: Verdicts, second: Verdicts) -> Verdicts:
     )
 
 
-def flatten_line(line: dict[str, Any]) -> dict[str, Any]:
-    """A record without anything nested, for CSV and Parquet."""
-    why = "; ".join(f"{one['column']} {one['effect']:+g}" for one in line["why"])
-    flat = {name: line[name] for name in ("offset", "verdict", "threat")}
-    flat |= {"votes": " ".join(line["votes"])}
-    flat |= {name: line[name] for name in ("certainty", "quorum", "session")}
-    flat |= {f"margin.{name}": value for name, value in line["margins"].items()}
-    flat |= {"why": why, "end": line.get("end", False), "proposed": line.get("proposed")}
-    return flat | {"unfit": "; ".join(line.get("unfit", ()))}
+_NUMBERS, _WORDS = ("offset", "threat", "certainty", "quorum"), ("verdict", "votes", "session")
+_JSON = json.JSONEncoder(separators=(",", ":"))
+
+
+def json_lines(columns: Columns) -> list[str]:
+    """A line of JSON for each event."""
+    texts = {name: _number_texts(columns[name]) for name in _NUMBERS}
+    texts |= {name: _word_texts(columns[name]) for name in _WORDS}
+    rules = [
+        [f"{_JSON.encode(name)}:{text}" for text in _number_texts(values)]
+        for name, values in columns["margins"].items()
+    ]
+    inside = zip(*rules, strict=True) if rules else ((),) * len(columns["end"])
+    texts["margins"] = [f"{{{','.join(one)}}}" for one in inside]
+    texts["why"] = [_JSON.encode(_reasons(one)) if one else "[]" for one in columns["why"]]
+    order = ("offset", "verdict", "threat", "votes", "certainty", "quorum", "session", "margins",
+             "why")  # fmt: skip
+    template = ",".join(f'"{name}":%s' for name in order)
+    lines = [template % one for one in zip(*(texts[name] for name in order), strict=True)]
+    for index, is_end in enumerate(columns["end"]):
+        if is_end:
+            lines[index] += ',"end":true'
+    for name in ("proposed", "unfit"):
+        for index, value in enumerate(columns[name]):
+            if value is not None:
+                lines[index] += f',"{name}":{_JSON.encode(value)}'
+    return [f"{{{line}}}" for line in lines]
+
+
+def _number_texts(values: Sequence[float | None]) -> list[str]:
+    """Numbers and truth values, whose texts have no comma, in one go."""
+    return _JSON.encode(values)[1:-1].split(",") if values else []
+
+
+def _word_texts(values: Sequence[Any]) -> list[str]:
+    """Anything else; the same value is written once."""
+    text = {value: _JSON.encode(value) for value in set(values)}
+    return [text[value] for value in values]
+
+
+def _reasons(found: Sequence[Reason]) -> list[dict[str, Any]]:
+    return [{"column": one.column, "effect": round(one.effect, _DIGITS)} for one in found]
+
+
+def flat_columns(columns: Columns) -> dict[str, list[Any]]:
+    """The same without anything nested, for CSV and Parquet."""
+    why = [
+        "; ".join(f"{one.column} {round(one.effect, _DIGITS):+g}" for one in found)
+        for found in columns["why"]
+    ]
+    return {
+        **{name: columns[name] for name in ("offset", "verdict", "threat")},
+        "votes": [" ".join(one) for one in columns["votes"]],
+        **{name: columns[name] for name in ("certainty", "quorum", "session")},
+        **{f"margin.{name}": values for name, values in columns["margins"].items()},
+        "why": why,
+        "end": columns["end"],
+        "proposed": columns["proposed"],
+        "unfit": ["; ".join(one or ()) for one in columns["unfit"]],
+    }
 
 
 _TYPES = {
@@ -147,17 +218,17 @@ _TYPES = {
 }
 
 
-def flat_names(rules: Sequence[str]) -> list[str]:
-    """Columns of a CSV or a Parquet file."""
-    empty: dict[str, Any] = {"margins": dict.fromkeys(rules), "votes": (), "why": ()}
-    empty |= dict.fromkeys(("offset", "verdict", "threat", "certainty", "quorum", "session"))
-    return list(flatten_line(empty))
+def no_columns(rules: Sequence[str]) -> Columns:
+    """What there is of no event."""
+    fields = (*_NUMBERS, *_WORDS, "why", "end", "proposed", "unfit")
+    return {**{name: [] for name in fields}, "margins": {name: [] for name in rules}}
 
 
-def flat_table(lines: Sequence[dict[str, Any]], rules: Sequence[str]) -> pa.Table:
-    """Records as a table."""
-    fields = [
-        (name, pa.float64() if name.startswith("margin.") else _TYPES.get(name, pa.string()))
-        for name in flat_names(rules)
+def flat_table(columns: Columns) -> pa.Table:
+    """The same as a table."""
+    flat = flat_columns(columns)
+    kinds = [
+        pa.float64() if name.startswith("margin.") else _TYPES.get(name, pa.string())
+        for name in flat
     ]
-    return pa.Table.from_pylist([flatten_line(line) for line in lines], pa.schema(fields))
+    return pa.table([pa.array(v, k) for v, k in zip(flat.values(), kinds, strict=True)], [*flat])
