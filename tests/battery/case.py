@@ -5,16 +5,22 @@ import io
 import random
 import resource
 import signal
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from standing_orders.cli.app import main
+from standing_orders.cli.command import Shown
+from standing_orders.detect.assess.probe import Probe
 
 MAX_SECONDS = 10.0  # of processor time for a case, or ten times that by the clock: more is a hang
 MAX_GROWTH = 2**30  # bytes that a case may add to the memory of the process
+_GIANT = 2**30  # bytes: a file that is there only to be refused
 CODES = {0, 1, 2, 3, 4}
 STEERING = set(map(chr, [*range(9), *range(11, 32), *range(127, 160)])) | set("\u202e\u2066")
 
@@ -68,10 +74,39 @@ class Said:
 
 def call(*words: object) -> Said:
     """Run a command in this process."""
-    out, err = io.StringIO(), io.StringIO()
+    return said_by(main, [str(word) for word in words])
+
+
+def said_by(work: Callable[[list[str]], int], words: list[str]) -> Said:
+    """What a function says, and its exit code."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
     with redirect_stdout(out), redirect_stderr(err):
-        code = main([str(word) for word in words])
-    return Said(code, out.getvalue(), err.getvalue())
+        code = work(words)
+    texts = []
+    for stream in (out, err):
+        stream.flush()
+        texts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+    return Said(code, *texts)
+
+
+@contextmanager
+def light() -> Iterator[None]:
+    """Commands without what costs most of their time and is no part of a run.
+
+    The look at the data before training, git's word on the sources, and what follows the last
+    checkpoint: figures on fresh episodes and the page.
+    """
+    learnable = Probe(pr_auc=1.0, prevalence=0.1, pr_auc_event=1.0, p_value=0.0, num_events=100,
+                      num_threats=10, num_benign=90, is_cross_validated=False)  # fmt: skip
+    nothing = Shown((), {})
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (
+            ("runs.folder.software_versions", {"python": "3"}), ("cli.report.leave_report", None),
+            ("api.ending.measure_run", nothing), ("api.teams.measure_team", nothing),
+            ("detect.assess.probe.probe", learnable),
+        ):  # fmt: skip
+            patch.setattr(f"standing_orders.{name}", lambda *_, value=value: value)
+        yield
 
 
 def play_case(attack: Attack, shared: Any, number: int, folder: Path) -> str | None:
@@ -105,14 +140,19 @@ def _plant(canary: Path) -> None:
         (canary / name).write_text("precious\n")
 
 
-def digest_of(folder: Path, *, without: frozenset[str] = frozenset()) -> str:
-    """Names, kinds and contents of a tree."""
+def digest_of(
+    folder: Path, *, without: frozenset[str] = frozenset(), but: frozenset[Path] = frozenset()
+) -> str:
+    """Names, kinds and contents of a tree, without files of some names and but for some folders."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
-        if not without & set(name.parts):
-            digest.update(f"{name} {path.lstat().st_mode}".encode())
-            digest.update(path.read_bytes() if path.is_file() and not path.is_symlink() else b"")
+        if not (without & set(name.parts) or but & {path, *path.parents}):
+            found = path.lstat()
+            digest.update(f"{name} {found.st_mode}".encode())
+            if stat.S_ISREG(found.st_mode):
+                digest.update(str(found.st_size).encode())
+                digest.update(path.read_bytes() if found.st_size < _GIANT else b"")
     return digest.hexdigest()
 
 

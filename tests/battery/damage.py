@@ -4,7 +4,9 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,80 +15,83 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load, save
 
-from tests.battery.case import Said, call
-from tests.battery.kills import detect_work, result_of, search_work, train_work
+from tests.battery.case import Said, call, digest_of, light
+from tests.battery.kills import FLEETING, JOBS, do, write_tables
 
-FEW = ("--episodes", "2")
+_RESUME = {name: JOBS[name].again for name in ("train", "search", "detect")}
+_VERIFY = ("runs", "verify", "RUN", "--json")
+_REPAIR = ("runs", "verify", "RUN", "--repair", "--json")
+_EVALUATE = ("evaluate", "--policy", "RUN", "--red", "b_line", "--order", "critical_first",
+             "--episodes", "2", "--order-episodes", "2", "--json")  # fmt: skip
+_COMMON = (_VERIFY, _REPAIR, ("runs", "show", "RUN", "--json"), ("runs", "RUN/..", "--json"),
+           ("runs", "diff", "RUN", "WHOLE", "--json"),
+           ("report", "RUN", "--episodes", "0"))  # fmt: skip
+_POLICY = (
+    _EVALUATE, ("play", "--policy", "RUN", "--horizon", "5", "--plain"),
+    ("replay", "RUN", "--seed", "1", "--horizon", "5", "--json"),
+    ("train", "--start", "RUN", "--run", "RUN-next", "--order", "any", "--episodes", "2",
+     "--update-episodes", "2", "--ppo.hidden", "8", "--ppo.epochs", "1", "--ppo.minibatches", "1",
+     "--json"),
+    ("compare", "--contestants", "RUN", "--reds", "b_line", "--seeds", "1", "--episodes", "2",
+     "--run", "RUN-beside", "--json"),
+)  # fmt: skip
 # How each kind of run is read: the command, with the folder in place of RUN.
 READERS: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "train": (
-        ("evaluate", "--policy", "RUN", "--red", "b_line", "--order-episodes", "2", "--json", *FEW),
-        ("train", "--resume", "--run", "RUN", "--json"),
-        ("train", "--start", "RUN", "--run", "RUN-next", "--order", "any", "--episodes", "4",
-         "--update-episodes", "4", "--ppo.hidden", "8", "--ppo.epochs", "1",
-         "--ppo.minibatches", "1", "--json"),
-        ("runs", "show", "RUN", "--json"),
-        ("runs", "verify", "RUN", "--json"),
-        ("runs", "verify", "RUN", "--repair", "--json"),
-    ),
-    "search": (
-        ("search", "--resume", "--run", "RUN", "--json"),
-        ("evaluate", "--policy", "RUN", "--red", "b_line", "--order-episodes", "2", "--json", *FEW),
-        ("runs", "show", "RUN", "--json"),
-        ("runs", "verify", "RUN", "--json"),
-        ("runs", "verify", "RUN", "--repair", "--json"),
-    ),
+    "train": (_RESUME["train"], _RESUME["train"], *_POLICY, *_COMMON),
+    "search": (_RESUME["search"], _RESUME["search"], _EVALUATE, *_COMMON),
     "detect": (
-        ("detect", "evaluate", "RUN", "--json"),
-        ("detect", "train", "--resume", "--run", "RUN", "--json"),
-        ("runs", "verify", "RUN", "--json"),
+        _RESUME["detect"], _RESUME["detect"], ("detect", "evaluate", "RUN", "--json"),
+        ("detect", "score", "RUN", "--data", "DATA/new.csv", "--json"), *_COMMON,
     ),
 }  # fmt: skip
-WORK = {"train": train_work, "search": search_work, "detect": detect_work}
+# Mirrors of the journal, made anew on resuming; nothing is read from them.
+_MIRRORS = FLEETING | {"training_log.csv", "gp_sampling_log.csv", "leaderboard.csv"}
+_FLEETING_FIGURES = re.compile(r'"(bytes|seconds|sps|steps_per_second)": [0-9.e+-]+')
 _SPARSE = 40 * 2**30
 
 
 @dataclass(frozen=True)
 class Runs:
-    """A whole run of a kind, another one with other settings, and what readers say of the whole."""
+    """A whole run of a kind, another one with another seed, and what readers say of the whole."""
 
     kind: str
     whole: Path
     other: Path
     files: tuple[Path, ...]  # of the whole, from its folder on
-    answers: dict[tuple[str, ...], str]  # by reader: what it prints of the whole run
+    answers: dict[tuple[str, ...], "Answer"]  # by reader
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a reader came to, wherever the run lies."""
+
+    said: Said
+    left: str  # digest of the run after it
 
 
 def prepare(kind: str) -> Callable[[Path], Runs]:
-    """Make the runs."""
+    """Make the runs, and let every reader read the whole one."""
 
     def make(folder: Path) -> Runs:
+        write_tables(folder)
         whole, other = folder / "run", folder / "other"
-        WORK[kind](whole)
-        shutil.copytree(whole, other)
-        _give_other_content(other)
+        do(JOBS[kind], whole, folder)
+        do(JOBS[kind], other, folder, "--seed", "1")
         files = (path.relative_to(whole) for path in sorted(whole.rglob("*")) if path.is_file())
         kept = tuple(path for path in files if "tensorboard" not in path.parts)
-        answers = {}
+        runs = Runs(kind, whole, other, kept, {})
         for reader in READERS[kind]:
             place = folder / "reference"
+            place.mkdir()
             shutil.copytree(whole, place / "run")
-            answers[reader] = _answer(_read(reader, place / "run"), place)
+            answer = _read(runs, reader, place)
             shutil.rmtree(place)
-        return Runs(kind, whole, other, kept, answers)
+            if answer.said.code or answer.said.fault:
+                raise RuntimeError(f"{reader}: {answer.said}")
+            runs.answers[reader] = answer
+        return runs
 
     return make
-
-
-def _give_other_content(folder: Path) -> None:
-    """Another run of the same shape: other weights and figures, each file signed by itself."""
-    for path in folder.rglob("tensors.safetensors"):
-        path.write_bytes(save({name: _shifted(a) for name, a in load(path.read_bytes()).items()}))
-        _sign_again(path.parent)
-
-
-def _shifted(array: Any) -> Any:
-    return (array * 1.5).astype(array.dtype) if array.dtype.kind == "f" else array
 
 
 def _sign_again(checkpoint: Path) -> None:
@@ -99,37 +104,65 @@ def _sign_again(checkpoint: Path) -> None:
     (checkpoint / "manifest.json").write_text(json.dumps(manifest, separators=(",", ":")))
 
 
-def _read(reader: tuple[str, ...], run: Path) -> Said:
-    return call(*(word.replace("RUN", str(run)) for word in reader))
+def _read(runs: Runs, reader: tuple[str, ...], place: Path) -> Answer:
+    shared = runs.whole.parent
+    places = {"RUN": str(place / "run"), "WHOLE": str(runs.whole), "DATA": str(shared)}
+    words = []
+    for word in reader:
+        for name, path in places.items():
+            word = word.replace(name, path)  # noqa: PLW2901
+        words.append(word)
+    with light():
+        said = call(*words)
+    texts = (
+        _FLEETING_FIGURES.sub("", text.replace(str(place), "")) for text in (said.out, said.err)
+    )
+    return Answer(Said(said.code, *texts), _outcome(place / "run"))
 
 
-def _answer(said: Said, place: Path) -> str:
-    """What a reader came to, wherever the run lies: its output and the bits that it leaves."""
-    text = said.out.replace(str(place), "")
-    left = [result_of(path) for path in sorted(place.glob("run*"))]
-    return f"{said.code} {text} {left}"
+def _outcome(run: Path) -> str:
+    """Digest of what a run has come to: everything but mirrors and older checkpoints."""
+    old = [path for place in run.rglob("checkpoints") for path in sorted(place.glob("*"))[:-1]]
+    policies = {run / "policies", run / "best"}  # judged by those who read them
+    return digest_of(run, without=_MIRRORS, but=frozenset({*old, *policies}))
 
 
 def damage(runs: Runs, rng: random.Random, place: Path) -> str | None:
     """Damage one file in one way, and let one reader read the run."""
     shutil.copytree(runs.whole, place / "run")
+    before = digest_of(place / "run", without=_MIRRORS)
     name = rng.choice(runs.files)
     way = rng.choice(WAYS)
-    way(place / "run" / name, rng, runs.other / name, place.parent / "canary")
-    return _judge(runs, rng, place, f"{way.__name__.strip('_')} {name}", must_fit=True)
-
-
-def _judge(runs: Runs, rng: random.Random, place: Path, what: str, *, must_fit: bool) -> str | None:
+    other = (
+        runs.other / name if (runs.other / name).exists() else runs.whole / rng.choice(runs.files)
+    )
+    way(place / "run" / name, rng, other, place.parent / "canary")
+    is_sealed = digest_of(place / "run", without=_MIRRORS) != before
     reader = rng.choice(READERS[runs.kind])
-    said = _read(reader, place / "run")
-    fault = said.fault
-    answer = _answer(said, place)
-    if fault is None and must_fit and said.code == 0 and not said.err.strip():
-        # Verify says it in its output; a mirror that was damaged and is made anew has no effect.
-        text = answer.partition(" [")[0]
-        if "verify" not in reader and text != runs.answers[reader].partition(" [")[0]:
-            fault = "silent: another result, exit code 0 and no word"
-    return None if fault is None else f"{what}, read by {' '.join(reader[:2])}: {fault}"
+    what = f"{way.__name__.strip('_')} {name}, read by {' '.join(reader[:2])}"
+    fault = _judge(runs, reader, place, is_sealed=is_sealed)
+    return None if fault is None else f"{what}: {fault}"
+
+
+def _judge(runs: Runs, reader: tuple[str, ...], place: Path, *, is_sealed: bool) -> str | None:
+    """What is wrong with how a reader takes a run in which something was changed."""
+    answer, wanted = _read(runs, reader, place), runs.answers[reader]
+    said = answer.said
+    if said.fault is not None:
+        return said.fault
+    if reader == _VERIFY and is_sealed and said.code == 0 and said.out == wanted.said.out:
+        return "silent: nothing is said to be wrong"
+    if reader == _REPAIR and said.code == 0:
+        return _judge(runs, _RESUME[runs.kind], place, is_sealed=False)
+    is_told = reader in (_VERIFY, _REPAIR) or '"problem": "' in said.out.replace(
+        '"problem": ""', ""
+    )
+    is_other = said.out != wanted.said.out and not is_told
+    if said.code == 0 and is_other and said.err == wanted.said.err:
+        return "silent: another result, exit code 0 and no word"
+    if said.code == 0 and reader == _RESUME[runs.kind] and answer.left != wanted.left:
+        return "goes on to other bits"
+    return None
 
 
 def _flip_a_bit(path: Path, rng: random.Random, *_: Path) -> None:
@@ -163,9 +196,42 @@ def _swap(path: Path, _: random.Random, other: Path, __: Path) -> None:
     shutil.copy(other, path)
 
 
+def _swap_inside(path: Path, rng: random.Random, *_: Path) -> None:
+    """With one of the same name elsewhere in the run, such as of another order or checkpoint."""
+    run = next(one for one in path.parents if one.name == "run")
+    same = [one for one in sorted(run.rglob(path.name)) if one.is_file() and one != path]
+    if same:
+        shutil.copy(rng.choice(same), path)
+    else:
+        path.unlink()
+
+
+def _swap_neighbour(path: Path, rng: random.Random, *_: Path) -> None:
+    """A whole folder, such as a policy or a checkpoint, with the one beside it."""
+    folder = path.parent if path.parent.name != "run" else path.parent / "checkpoints"
+    beside = [one for one in sorted(folder.parent.iterdir()) if one.is_dir() and one != folder]
+    if not beside or folder.name == "checkpoints":
+        path.unlink()
+        return
+    shutil.rmtree(folder)
+    shutil.copytree(rng.choice(beside), folder)
+
+
 def _swap_folder(path: Path, _: random.Random, other: Path, __: Path) -> None:
+    if path.parent.name == "run":  # with all of its files it would be another run
+        shutil.copy(other, path)
+        return
     shutil.rmtree(path.parent)
     shutil.copytree(other.parent, path.parent)
+
+
+def _older(path: Path, rng: random.Random, *_: Path) -> None:
+    """As a copy from some time ago would be: the last lines or checkpoints are not there yet."""
+    if path.name == "journal.jsonl":
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join(lines[: rng.randrange(len(lines))]))
+    else:
+        shutil.rmtree(path.parent)
 
 
 def _delete_folder(path: Path, *_: Any) -> None:
@@ -208,7 +274,8 @@ def _deep(path: Path, *_: Any) -> None:
 
 WAYS = (
     _flip_a_bit, _flip_a_bit, _flip_a_bit, _cut, _lengthen, _overwrite, _delete, _swap,
-    _swap_folder, _delete_folder, _link, _link_folder, _loop, _pipe, _folder, _giant, _deep,
+    _swap_inside, _swap_neighbour, _older, _swap_folder, _delete_folder,
+    _link, _link_folder, _loop, _pipe, _folder, _giant, _deep,
 )  # fmt: skip
 
 
@@ -219,7 +286,32 @@ def resign(runs: Runs, rng: random.Random, place: Path) -> str | None:
     checkpoint = rng.choice(folders)
     what = rng.choice((_odd_tensor, _odd_data))(checkpoint, rng)
     _sign_again(checkpoint)
-    return _judge(runs, rng, place, f"{what} in {checkpoint.name}", must_fit=False)
+    reader = rng.choice(READERS[runs.kind])
+    answer = _read(runs, reader, place)
+    text = answer.said.out
+    fault = answer.said.fault
+    if fault is None and re.search(r"\bNaN\b|\bInfinity\b|\bnan\b|\binf\b", text):
+        fault = f"a figure that is not finite: {text[-200:]}"
+    where = f"{what} in {checkpoint.name}, read by {' '.join(reader[:2])}"
+    return None if fault is None else f"{where}: {fault}"
+
+
+def soak(runs: Runs, rng: random.Random, place: Path) -> str | None:
+    """Let every reader read a whole run several times: nothing of the process may be used up."""
+    shutil.copytree(runs.whole, place / "run")
+    held, grown = [], []
+    for _ in range(4):
+        for reader in rng.sample(READERS[runs.kind], len(READERS[runs.kind])):
+            for name in ("run-next", "run-beside"):
+                shutil.rmtree(place / name, ignore_errors=True)
+            answer = _read(runs, reader, place)
+            if answer.said.code or answer.said.fault:
+                return f"{' '.join(reader[:2])}: {answer.said}"
+        held.append((len(list(Path("/proc/self/fd").iterdir())), threading.active_count()))
+        grown.append(int(Path("/proc/self/statm").read_text().split()[1]) * 4096)
+    if held[-1] > held[1]:
+        return f"descriptors and threads in use: {held}"
+    return f"memory in use: {grown}" if grown[-1] > grown[1] + 2**26 else None
 
 
 def _odd_tensor(checkpoint: Path, rng: random.Random) -> str:

@@ -1,106 +1,172 @@
-"""Kills, full disks and races: the run goes on and ends in the same bits as an undisturbed one."""
+"""Kills, full disks, limits and races: the run goes on and ends in the bits of an undisturbed one.
 
+A case forks from a process that has imported everything already; the child runs the real command
+on real files and is killed with SIGKILL: at a call that changes files, halfway through it if it
+writes, or at any moment by its parent.
+"""
+
+import csv
 import errno
-import io
 import os
 import random
+import resource
+import shutil
 import signal
+import time
 from collections.abc import Callable
-from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from standing_orders.config import BaseConfig, PpoConfig, SearchConfig, TrainConfig
-from standing_orders.detect.config import DetectConfig, LearnConfig, TeamConfig
-from standing_orders.errors import CheckpointError
+from standing_orders.cli.app import main
 from standing_orders.runs.folder import is_run
-from tests.battery.case import digest_of
+from tests.battery.case import digest_of, light, said_by
 from tests.faults import toy_run
 from tests.faults.test_runs import watched
 
-NUM_STEPS = 11
-PPO = PpoConfig(hidden=(8,), epochs=1, minibatches=1)
-TRAIN = TrainConfig(order="any", episodes=24, update_episodes=4, checkpoint_every=2, ppo=PPO)
-SEARCH = SearchConfig(
-    budget=240, order_episodes=8, evaluation_episodes=4, final_episodes=4, update_episodes=4,
-    base=BaseConfig(episodes=8), prior="none", spread=2, ppo=PPO,
-)  # fmt: skip
-DETECT = DetectConfig(
-    learn=LearnConfig(iterations=4, steps=256), team=TeamConfig(hidden=(8,)), checkpoint_every=2,
-)  # fmt: skip
 # Made anew, with times in them, or with a commit that may change while the battery runs.
 FLEETING = frozenset({"versions.json", "run.json", ".lock", "tensorboard", "report.html"})
-Work = Callable[[Path], None]
+_SMALL = ("--update-episodes", "2", "--ppo.hidden", "8", "--ppo.epochs", "1",
+          "--ppo.minibatches", "1")  # fmt: skip
+_NUM_STEPS = 11  # of a run in miniature
+_WHOLE_SHARE = 0.02  # of the cases in which nothing is left out of a command
 
 
-def silent(*_: object) -> None:
-    """Tell nobody."""
+@dataclass(frozen=True)
+class Job:
+    """A command that writes into a folder RUN, and how it goes on; beside it is a table DATA."""
+
+    begin: tuple[str, ...]
+    again: tuple[str, ...]
+    result: str = "."  # what of the folder must not depend on what happened
+    before: str = ""  # name of a job whose folder, DATA/NAME, it reads
+
+    def words(self, run: Path, shared: Path) -> list[str]:
+        """The command line of its next process."""
+        line = self.again if is_run(run) else self.begin
+        return [word.replace("RUN", str(run)).replace("DATA", str(shared)) for word in line]
 
 
-def toy(path: Path) -> None:
-    """A run in miniature."""
-    with redirect_stdout(io.StringIO()):
-        toy_run.run(path, NUM_STEPS)
+JOBS = {
+    "toy": Job(("toy", "RUN"), ("toy", "RUN")),
+    "train": Job(
+        ("train", "--run", "RUN", "--order", "any", "--episodes", "8", "--checkpoint-every", "2",
+         *_SMALL, "--json"),
+        ("train", "--resume", "--run", "RUN", "--json"),
+    ),
+    "search": Job(
+        ("search", "--run", "RUN", "--budget", "16", "--order-episodes", "2",
+         "--evaluation-episodes", "2", "--final-episodes", "2", "--base.episodes", "2",
+         "--prior", "none", "--spread", "2", "--gate.episodes", "2", *_SMALL, "--json"),
+        ("search", "--resume", "--run", "RUN", "--json"),
+    ),
+    "detect": Job(
+        ("detect", "train", "--run", "RUN", "--data", "DATA/events.csv", "--label", "y",
+         "--session", "user", "--learn.iterations", "4", "--learn.steps", "64",
+         "--team.hidden", "4", "--team.trees", "2", "--checkpoint-every", "2",
+         "--learn.epochs", "1", "--learn.minibatches", "1", "--learn.foresight", "0",
+         "--rules.no-defaults", "--json"),
+        ("detect", "train", "--resume", "--run", "RUN", "--json"),
+    ),
+    "score": Job(
+        ("detect", "score", "DATA/detect", "--data", "DATA/new.csv", "--out", "RUN/verdicts.jsonl",
+         "--state", "RUN/state", "--batch", "8", "--json"), (),
+        result="verdicts.jsonl", before="detect",
+    ),
+}  # fmt: skip
 
 
-def train_work(path: Path) -> None:
-    """Begin a training run, or go on with it."""
-    from standing_orders.learn.run import resume, train
-
-    if is_run(path):
-        resume(path, report=silent)
-    else:
-        train(TRAIN, path, report=silent)
+def command(words: list[str]) -> int:
+    """Run a command in this process and give its exit code."""
+    if words[0] == "toy":
+        toy_run.run(Path(words[1]), _NUM_STEPS)
+        return 0
+    return main(words)
 
 
-def search_work(path: Path) -> None:
-    """Begin a search, or go on with it."""
-    from standing_orders.search.run import resume_search, search
+@dataclass(frozen=True)
+class Undisturbed:
+    """What a job comes to if nothing happens to it."""
 
-    if is_run(path):
-        resume_search(path, report=silent)
-    else:
-        search(SEARCH, path, report=silent)
-
-
-def detect_work(path: Path) -> None:
-    """Begin to train a team, or go on with it."""
-    from standing_orders.detect.learn.run import resume, train
-
-    if is_run(path):
-        resume(path, report=silent)
-    else:
-        train(DETECT, path, report=silent)
+    job: Job
+    shared: Path
+    result: str
+    num_calls: int  # that change files
+    seconds: float
 
 
-def result_of(path: Path) -> str:
-    """All bytes of a run that must not depend on what happened to it."""
-    return digest_of(path, without=FLEETING)
+def prepare(name: str) -> Callable[[Path], Undisturbed]:
+    """Do the job once, counting its calls, and once for the time that it takes."""
 
-
-def prepare(work: Work) -> Callable[[Path], tuple[Work, str, int]]:
-    """An undisturbed run: its bytes, and how many calls it takes."""
-
-    def make(folder: Path) -> tuple[Work, str, int]:
-        calls = []
+    def make(folder: Path) -> Undisturbed:
+        job = JOBS[name]
+        write_tables(folder)
+        if job.before:
+            do(JOBS[job.before], folder / job.before, folder)
+        do(job, folder / "undisturbed", folder)  # imports and compiles what is missing
+        began = time.monotonic()
+        calls: list[int] = []
         with watched(lambda number, *_: calls.append(number)):
-            work(folder / "undisturbed")
-        return work, result_of(folder / "undisturbed"), len(calls)
+            do(job, folder / "again", folder)
+        seconds = time.monotonic() - began
+        result = result_of(folder / "undisturbed", job)
+        if result != result_of(folder / "again", job):
+            raise RuntimeError(f"{name}: two undisturbed runs differ")
+        return Undisturbed(job, folder, result, len(calls), seconds)
 
     return make
 
 
-def kill(shared: tuple[Work, str, int], rng: random.Random, place: Path) -> str | None:
-    """Die before a call that changes files or halfway through a write, once or more; then go on."""
-    work, wanted, num_calls = shared
-    run = place / "run"
-    for _ in range(rng.choice((1, 1, 2, 3))):
-        _in_child(work, run, rng.randrange(num_calls))
-    work(run)
-    return None if result_of(run) == wanted else "other bits than without the kill"
+def write_tables(folder: Path) -> None:
+    """A few labelled events, and some more without labels."""
+    rng = random.Random(1)
+    for name, num_rows in (("events.csv", 160), ("new.csv", 120)):
+        with (folder / name).open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["a", "b", "c", "user", "y"])
+            for number in range(num_rows):
+                bad = number // 4 % 3 == 0
+                word = "pq"[bad ^ (rng.random() < 0.2)]
+                writer.writerow([rng.gauss(2 * bad, 1), rng.gauss(-bad, 1), word,
+                                 f"u{number // 4}", int(bad)])  # fmt: skip
 
 
-def _in_child(work: Work, run: Path, fatal_call: int) -> None:
+def do(job: Job, run: Path, shared: Path, *more: str) -> None:
+    """Do a job, or the rest of it, in this process."""
+    words = [*job.words(run, shared), *more]
+    with light():
+        said = said_by(command, words)
+    if said.code:
+        raise RuntimeError(f"{' '.join(words[:3])}: exit code {said.code}: {said.err[-500:]}")
+
+
+def result_of(run: Path, job: Job | None = None) -> str:
+    """All bytes of a run that must not depend on what happened to it."""
+    return digest_of(run / (job.result if job else "."), without=FLEETING)
+
+
+def kill(done: Undisturbed, rng: random.Random, place: Path) -> str | None:
+    """Kill it once or more often, at least once while it works; then let it end."""
+    run, is_whole = place / "run", rng.random() < _WHOLE_SHARE
+    for number in range(rng.choice((1, 1, 1, 2, 3))):
+        if rng.random() < 0.5 and not _is_killed_at_any_moment(done, run, rng, is_whole) and (
+            number == 0
+        ):  # fmt: skip
+            shutil.rmtree(run)  # it had ended: once more, and surely
+            _die_at_call(done, run, rng.randrange(done.num_calls), is_whole)
+        elif number == 0 or rng.random() < 0.5:
+            _die_at_call(done, run, rng.randrange(done.num_calls), is_whole)
+    return _end(done, run)
+
+
+def _end(done: Undisturbed, run: Path) -> str | None:
+    """Let a job come to its end, and compare."""
+    do(done.job, run, done.shared)
+    same = result_of(run, done.job) == done.result
+    return None if same else "other bits than undisturbed"
+
+
+def _die_at_call(done: Undisturbed, run: Path, fatal_call: int, is_whole: bool) -> None:
     write = os.write
 
     def die(number: int, name: str, args: tuple[Any, ...]) -> None:
@@ -109,59 +175,99 @@ def _in_child(work: Work, run: Path, fatal_call: int) -> None:
                 write(args[0], bytes(args[1])[: len(args[1]) // 2])
             os.kill(os.getpid(), signal.SIGKILL)
 
+    def work() -> int:
+        with watched(die):
+            return command(done.job.words(run, done.shared))
+
+    os.waitpid(fork(work, run.parent, is_whole=is_whole), 0)
+
+
+def _is_killed_at_any_moment(
+    done: Undisturbed, run: Path, rng: random.Random, is_whole: bool
+) -> bool:
+    """Whether the child was still at work when its parent killed it."""
+    words = done.job.words(run, done.shared)
+    child = fork(lambda: command(words), run.parent, is_whole=is_whole)
+    time.sleep(rng.uniform(0, done.seconds))
+    os.kill(child, signal.SIGKILL)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def fork(work: Callable[[], int], place: Path, *, is_whole: bool = False) -> int:
+    """A child that works, says what it has to say into place/said, and exits with its code."""
     child = os.fork()
-    if child == 0:
-        try:
-            with watched(die):
-                work(run)
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
+    if child:
+        return child
+    code = 99  # of what no command may raise
+    try:
+        said = os.open(place / "said", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        for stream in (1, 2):
+            os.dup2(said, stream)
+        if is_whole:
+            code = work()
+        else:
+            with light():
+                code = work()
+    finally:
+        os._exit(code)
 
 
-def fill_disk(shared: tuple[Work, str, int], rng: random.Random, place: Path) -> str | None:
+def fill_disk(done: Undisturbed, rng: random.Random, place: Path) -> str | None:
     """Let the disk be full after some bytes; then go on with room."""
-    work, wanted, _ = shared
-    run, left, write = place / "run", rng.randrange(12_000), os.write
+    run, left, write = place / "run", rng.randrange(rng.choice((4_000, 40_000))), os.write
 
     def limited(descriptor: int, data: Any) -> int:
         nonlocal left
+        if descriptor <= 2:
+            return write(descriptor, data)
         if not left:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        taken = write(descriptor, data[:left])
+        taken = write(descriptor, bytes(data)[:left])
         left -= taken
         return taken
 
-    os.write = limited
-    try:
-        work(run)
-    except CheckpointError as err:
-        if "No space left" not in str(err):
-            return f"another message: {err}"
-    finally:
-        os.write = write
-    work(run)
-    return None if result_of(run) == wanted else "other bits than with room"
+    def work() -> int:
+        os.write = limited
+        return command(done.job.words(run, done.shared))
+
+    return _weather(done, run, fork(work, place), {0, 3}, "No space left")
 
 
-def race(shared: tuple[Work, str, int], rng: random.Random, place: Path) -> str | None:
+def limit(done: Undisturbed, rng: random.Random, place: Path) -> str | None:
+    """Let the system refuse large files, more open files or more memory; then go on without."""
+    run = place / "run"
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    num_open = len(list(Path("/proc/self/fd").iterdir()))
+    kind, most = rng.choice((
+        (resource.RLIMIT_FSIZE, rng.randrange(200, 20_000)),
+        (resource.RLIMIT_NOFILE, num_open + rng.randrange(5)),
+        (resource.RLIMIT_AS, size + rng.randrange(2**26)),
+    ))  # fmt: skip
+
+    def work() -> int:
+        resource.setrlimit(kind, (most, most))
+        return command(done.job.words(run, done.shared))
+
+    return _weather(done, run, fork(work, place), {0, 3, 4}, "error: ")
+
+
+def _weather(done: Undisturbed, run: Path, child: int, codes: set[int], why: str) -> str | None:
+    """Wait for a child that may fail for one reason, and let the job end."""
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    said = (run.parent / "said").read_text(errors="replace")
+    if code not in codes or "Traceback" in said or "fault of the program" in said:
+        return f"exit code {code}: {said[-400:]}"
+    if code and why not in said:
+        return f"another message: {said[-400:]}"
+    return _end(done, run)
+
+
+def race(done: Undisturbed, rng: random.Random, place: Path) -> str | None:
     """Two or three processes want one folder at once."""
-    work, wanted, _ = shared
-    children = []
-    for _ in range(rng.choice((2, 3))):
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                work(place / "run")
-                code = 0
-            except CheckpointError:
-                code = 3
-            finally:
-                os._exit(code)
-        children.append(child)
+    run = place / "run"
+    words = done.job.words(run, done.shared)
+    children = [fork(lambda: command(words), place) for _ in range(rng.choice((2, 3)))]
     codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
     if 0 not in codes or set(codes) - {0, 3}:
-        return f"exit codes {codes}"
-    work(place / "run")
-    return None if result_of(place / "run") == wanted else "other bits than alone"
+        return f"exit codes {codes}: {(place / 'said').read_text(errors='replace')[-400:]}"
+    return _end(done, run)

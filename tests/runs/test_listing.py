@@ -5,16 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from standing_orders.runs.checkpoint import save_checkpoint
 from standing_orders.runs.folder import RunFolder
 from standing_orders.runs.listing import find_runs, is_in_use, look_at
+from standing_orders.runs.loop import save_state
 
 
 def make(path: Path, kind: str = "train", *, stopped: str | None = None) -> RunFolder:
     folder = RunFolder.create(path, {"seed": 4, "order": "any", "red": "b_line"}, kind)
     with folder.lock(), folder.journal() as journal:
         journal.append({"update": 1, "total_episodes": 100, "stopped": stopped})
-        save_checkpoint(path, 1, {"weights": np.zeros(3)}, {"updates": 1})
+        save_state(folder, journal, 1, {"weights": np.zeros(3)}, {"updates": 1})
     return folder
 
 
@@ -62,6 +62,19 @@ def test_a_run_without_a_good_checkpoint_is_damaged(tmp_path: Path) -> None:
     info = look_at(tmp_path / "a")
     assert info.state == "damaged"
     assert "tensors.safetensors" in info.problem
+
+
+def test_a_journal_that_has_lost_lines_is_said(tmp_path: Path) -> None:
+    make(tmp_path / "a", stopped="plateau")
+    (tmp_path / "a" / "journal.jsonl").write_text("")
+    assert "the journal has 0" in look_at(tmp_path / "a").problem
+    folder = RunFolder.create(tmp_path / "s", {"seed": 0}, "search")
+    with folder.lock(), folder.journal() as journal:
+        journal.append({"event": "final", "total_episodes": 7})
+        journal.note_head()
+    (tmp_path / "s" / "journal.jsonl").write_text("")
+    info = look_at(tmp_path / "s")
+    assert (info.state, "but 1 were written" in info.problem) == ("damaged", True)
 
 
 def test_runs_inside_runs_are_found_only_if_wanted(tmp_path: Path) -> None:

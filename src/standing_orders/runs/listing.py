@@ -12,7 +12,9 @@ from standing_orders.errors import StandingOrdersError
 from standing_orders.runs.checkpoint import load_latest
 from standing_orders.runs.files import open_regular
 from standing_orders.runs.folder import RunFolder, is_run, kind_of_run
+from standing_orders.runs.journal import Line
 from standing_orders.runs.lock import LOCK_NAME
+from standing_orders.runs.loop import belongs_to
 from standing_orders.runs.shipped import locate
 
 FINISHED, RUNNING, RESUMABLE, DAMAGED = "finished", "running", "resumable", "damaged"
@@ -72,8 +74,12 @@ def look_at(path: Path) -> RunInfo:
         folder = RunFolder.open(path, kind=kind)
         config, version = folder.config, folder.versions().get("standing_orders")
         remarks: list[str] = []
-        records = folder.journal(remarks.append).read()
-        state, problem = _state(place, kind, records)
+        journal = folder.journal(remarks.append)
+        lines = journal.lines()
+        records = [line.record for line in lines]
+        if kind in WITHOUT_CHECKPOINT and not is_in_use(place):
+            journal.check_head()
+        state, problem = _state(folder, lines)
         problem = "; ".join([*filter(None, [problem]), *remarks])
     except (StandingOrdersError, OSError, ValueError, LookupError, TypeError) as err:
         problem = str(err)
@@ -92,17 +98,20 @@ def look_at(path: Path) -> RunInfo:
     )
 
 
-def _state(path: Path, kind: str, records: list[dict[str, Any]]) -> tuple[str, str]:
+def _state(folder: RunFolder, lines: list[Line]) -> tuple[str, str]:
     """How a run stands, and what is wrong with it."""
     messages: list[str] = []
-    if kind not in WITHOUT_CHECKPOINT:
-        checkpoint, messages = load_latest(path)
-        if checkpoint is None and (messages or records):
+    is_running = is_in_use(folder.path)
+    if folder.kind not in WITHOUT_CHECKPOINT:
+        # While it is being written, a checkpoint may be newer than the journal that was just read.
+        check = None if is_running else belongs_to(folder, lines)
+        checkpoint, messages = load_latest(folder.path, check)
+        if checkpoint is None and (messages or lines):
             return DAMAGED, "; ".join(messages) or "no checkpoint"
     problem = "; ".join(messages)
-    if is_in_use(path):
+    if is_running:
         return RUNNING, problem
-    last = records[-1] if records else {}
+    last = lines[-1].record if lines else {}
     has_ended = last.get("event") == "final" or bool(last.get("stopped"))
     return (FINISHED if has_ended and not messages else RESUMABLE), problem
 
