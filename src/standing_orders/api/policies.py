@@ -1,13 +1,14 @@
 """Policies: find one, and score it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from standing_orders.api.searching import SearchResult
 from standing_orders.api.training import Run, load_run
 from standing_orders.config import GameConfig, RedAgent, SimConfig, TrainConfig
+from standing_orders.errors import ConfigError
 from standing_orders.rules.orders import Order
 from standing_orders.runs.folder import is_run
 
@@ -73,6 +74,15 @@ class TrainedPolicy:
         """The same policy, told this order in every episode."""
         return self.defender.told(order)
 
+    @property
+    def switch(self) -> tuple[int, int] | None:
+        """The step from which it is told another order, and that order."""
+        return self.defender.switch
+
+    def switched(self, step: int, order: int) -> "TrainedPolicy":
+        """The same policy, told another order from a step on; the first step is 0."""
+        return replace(self, defender=self.defender.switched(step, order))
+
     def in_game(self, config: SimConfig) -> "Policy":
         """The same policy in that game."""
         return self.defender.in_game(config)
@@ -125,6 +135,25 @@ def load_policy(
     assert isinstance(run, Run)
     assert isinstance(policy, LearnedDefender | LawfulPolicy)
     return TrainedPolicy(run, policy)
+
+
+def switch_order(policy: "Policy", step: int, order: str | None = None) -> "Policy":
+    """The same policy, told another order from a step on.
+
+    Args:
+        policy: one that is told one order.
+        step: from which on; the first one is 0.
+        order: that it is told then; the one before, backwards, if left out.
+
+    Raises:
+        ConfigError: it follows no order, or several.
+    """
+    orders: Sequence[int] = getattr(policy, "orders", ())
+    if len(orders) != 1 or not hasattr(policy, "switched"):
+        raise ConfigError("order-switch: needs a policy that is told one order (--order)")
+    after = Order(orders[0]).backwards() if order is None else Order.parse(order)
+    switched: Policy = policy.switched(step, after.index)
+    return switched
 
 
 def rules_of(config: GameConfig) -> GameConfig:

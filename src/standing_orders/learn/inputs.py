@@ -165,6 +165,10 @@ class InputEncoder:
         self._last_actions = np.full(count, -1, dtype=np.int64)
         self._clock = 0
 
+    def tell(self, order: int) -> None:
+        """Tell every defender another order from now on."""
+        self._orders = np.full_like(self._orders, order)
+
     def encode(
         self,
         observations: NDArray[np.int8],  # (num_envs, 52)
