@@ -36,3 +36,20 @@ def test_an_order_that_changes_is_what_fixes_are_judged_by(
     assert "order user," not in after
     assert run("play", "--policy", "heuristic", "--order-switch", "5") == 2
     assert "told one order" in capsys.readouterr().err
+
+
+def test_rules_are_watched_in_play_and_judged_in_evaluate(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rule = "calm = always (restore -> not once[1,1] restore)"
+    words = ("--policy", "zoo/any-b_line-late", "--order", "critical_first")
+    assert run("play", *words, "--rule", rule, "--plain", "--horizon", "8") == 0
+    assert "calm: BROKEN" in capsys.readouterr().out
+    assert run("play", *words, "--keep", rule, "--plain", "--horizon", "8") == 0
+    assert "rule calm: kept so far" in capsys.readouterr().out
+    short = ("--red", "b_line", "--episodes", "4", "--order-episodes", "2", "--json")
+    assert run("evaluate", *words, "--keep", rule, "--rule", "restores_10 <= 2", *short) == 0
+    found = json.loads(capsys.readouterr().out)["rules"][0]["rules"]
+    assert found["calm"]["broken"] == 0
+    assert run("evaluate", *words, "--order-switch", "5", *short) == 0
+    assert json.loads(capsys.readouterr().out)[0]["step"] == 5

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from standing_orders.api.searching import SearchResult
 from standing_orders.api.training import Run, load_run
@@ -137,7 +137,27 @@ def load_policy(
     return TrainedPolicy(run, policy)
 
 
-def switch_order(policy: "Policy", step: int, order: str | None = None) -> "Policy":
+def keep_rules(policy: "Policy", rules: Sequence[str]) -> "TrainedPolicy":
+    """The same policy, which keeps rules about blue's own actions by construction.
+
+    Args:
+        policy: a trained one.
+        rules: as typed, see `rules.temporal`.
+
+    Raises:
+        ConfigError: the policy is not a trained one, or a rule is about something else.
+    """
+    from standing_orders.learn.policy import LearnedDefender
+    from standing_orders.rules.masks import RuleMask
+    from standing_orders.rules.temporal import read_rules
+
+    RuleMask(read_rules(rules), 0)  # says which rule cannot be kept so
+    if not (isinstance(policy, TrainedPolicy) and isinstance(policy.defender, LearnedDefender)):
+        raise ConfigError("keep: needs a trained policy, which can be kept from an action")
+    return replace(policy, defender=policy.defender.keeping(rules))
+
+
+def switch_order(policy: "Policy", step: int, order: str | None = None) -> Any:
     """The same policy, told another order from a step on.
 
     Args:
@@ -152,8 +172,7 @@ def switch_order(policy: "Policy", step: int, order: str | None = None) -> "Poli
     if len(orders) != 1 or not hasattr(policy, "switched"):
         raise ConfigError("order-switch: needs a policy that is told one order (--order)")
     after = Order(orders[0]).backwards() if order is None else Order.parse(order)
-    switched: Policy = policy.switched(step, after.index)
-    return switched
+    return policy.switched(step, after.index)
 
 
 def rules_of(config: GameConfig) -> GameConfig:

@@ -24,8 +24,10 @@ class Play(Command, SimConfig):
         "play --policy runs/any --order user_priority --plain",
         "play --policy zoo/any-b_line --order critical_first --order-switch 40",
     )
-    BASIC = ("policy", "order", "order_switch", "then_order", "draws", "red", "seed", "horizon",
-             "greedy", "speed", "plain")  # fmt: skip
+    BASIC = (
+        "policy", "order", "order_switch", "then_order", "rule", "keep", "draws", "red", "seed",
+        "horizon", "greedy", "speed", "plain",
+    )  # fmt: skip
 
     policy: str = Field(
         "heuristic", description=f"Defender: {POLICIES}, a run folder, or zoo/NAME."
@@ -38,6 +40,12 @@ class Play(Command, SimConfig):
     )
     then_order: str | None = Field(
         None, description="The order that is told then; the first one backwards if left out."
+    )
+    rule: tuple[str, ...] = Field((), description="Temporal rules to watch, each 'name = formula'.")
+    keep: tuple[str, ...] = Field(
+        (),
+        description="Temporal rules about blue's own actions that a trained policy is made to keep "
+        "by construction.",
     )
     draws: Path | None = Field(
         None,
@@ -60,7 +68,12 @@ class Play(Command, SimConfig):
 
     def run(self) -> int:
         """Run the command."""
-        from standing_orders.api.policies import TrainedPolicy, load_policy, switch_order
+        from standing_orders.api.policies import (
+            TrainedPolicy,
+            keep_rules,
+            load_policy,
+            switch_order,
+        )
 
         is_plain = self.plain or not (sys.stdin.isatty() and sys.stdout.isatty())
         attack, name, order, greedy = None, self.policy, self.order, self.greedy
@@ -72,6 +85,8 @@ class Play(Command, SimConfig):
                 name, greedy = attack.policy, attack.greedy
             order = order or attack.order
         policy = load_policy(name, order=order, greedy=greedy)
+        if self.keep:
+            policy = keep_rules(policy, self.keep)
         if self.order_switch is not None:
             policy = switch_order(policy, self.order_switch, self.then_order)
         config = self.part(SimConfig)
@@ -83,5 +98,6 @@ class Play(Command, SimConfig):
         watch(
             policy, config if attack is None else attack.game, red_agent=self.red_agent,
             seed=self.seed, speed=self.speed, is_plain=is_plain, attack=attack,
+            rules=(*self.keep, *self.rule),
         )  # fmt: skip
         return 0

@@ -42,6 +42,7 @@ def play(
     seed: int,
     red_agent: str | None = None,
     attack: AttackFile | None = None,
+    rules: Sequence[str] = (),
 ) -> Iterator[Frame]:
     """Play one episode, a frame at a time; the first one shows the start.
 
@@ -52,7 +53,7 @@ def play(
     own = child_seed(seed, "play", "policy") if attack is None else attack.policy_seed
     env = Cage2Env(
         **config.model_dump(), red_agent=red_agent, order=_order_of(policy, own),
-        attack=None if attack is None else attack.seeds, belief=red_agent is None,
+        attack=None if attack is None else attack.seeds, watched=rules, belief=red_agent is None,
     )  # fmt: skip
     policy.reset(environment_seeds(own, 1))
     observation, _ = env.reset(seed=child_seed(seed, "play"))
@@ -81,6 +82,7 @@ def watch(
     is_plain: bool,
     red_agent: str | None = None,
     attack: AttackFile | None = None,
+    rules: Sequence[str] = (),
 ) -> None:
     """Show an episode on standard output.
 
@@ -92,6 +94,7 @@ def watch(
         speed: steps per second; None waits for a key after each step.
         is_plain: plain text, one board after the other and no waiting: for pipes and files.
         attack: whose draws are met, instead of those of the seed.
+        rules: temporal rules that are watched.
     """
     console = Console(highlight=False)
     if is_plain:
@@ -99,7 +102,7 @@ def watch(
     drawn = f"seed {seed}" if attack is None else "draws of a file"
     about = printable(f"red {red_agent or config.red}, blue {policy.name}, {drawn}")
     console.print(f"{INTRODUCTION}\n\n{about}", markup=False)
-    frames = play(policy, config, seed=seed, red_agent=red_agent, attack=attack)
+    frames = play(policy, config, seed=seed, red_agent=red_agent, attack=attack, rules=rules)
     if is_plain:
         for frame in frames:
             console.print(f"\n{to_text(frame)}", markup=False)
@@ -118,7 +121,7 @@ def summarise(frame: Frame) -> Sequence[str]:
     lines = [f"{came}{service}; red is on {held}"]
     if frame.order is not None and frame.kept is not None:
         lines += [f"order {frame.order.typed}", compliance_text(frame.kept)]
-    return lines
+    return [*lines, *(f"rule {rule}" for rule in frame.rules)]
 
 
 class _Player:

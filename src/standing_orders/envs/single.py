@@ -22,6 +22,7 @@ from standing_orders.envs.picture import check_pillow, draw
 from standing_orders.envs.referee import Referee
 from standing_orders.errors import ConfigError, SimulationError
 from standing_orders.rules.orders import Order
+from standing_orders.rules.temporal import read_rules
 
 RenderMode = Literal["ansi", "rgb_array"]
 FPS = 4  # steps a second of a video
@@ -47,6 +48,7 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         belief: put the exact belief into `info`: `belief_held`, `belief_privileged` (13 hosts),
             `belief_types` (5 unit types) and `belief_surprise`.
         red_agent: one of your own that attacks instead, module:attribute; see `cage2.own_red`.
+        watched: temporal rules, each "name = formula", that `render` shows the keeping of.
         attack: a seed for the start and for each step, instead of that of `reset`; see
             `cage2.attacks`.
         render_mode: "ansi": `render` gives the board of `standing-orders play` as text;
@@ -70,6 +72,7 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         order: str | None = None,
         belief: bool = False,
         red_agent: str | None = None,
+        watched: Sequence[str] = (),
         attack: Sequence[int] | None = None,
         render_mode: RenderMode | None = None,
     ) -> None:
@@ -90,7 +93,9 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         elif attack is not None:
             self._batch = AttackBatch(self.config, [attack])
         told = None if order is None else Order.parse(order).index
-        self._referee = Referee(self.config, 1, order=told, has_belief=belief)
+        self._referee = Referee(
+            self.config, 1, order=told, has_belief=belief, rules=read_rules(watched)
+        )
         self._action = np.zeros(1, dtype=np.int64)
         self._last_action: int | None = None
         self._tenths = 0
@@ -120,11 +125,11 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         self._action[0] = _check_action(action)
         self._referee.look(self._batch.states)
         observations, rewards = self._batch.step(self._action)
-        self._referee.see(self._action, observations, _EVERYONE)
+        reward = int(rewards[0]) / TENTHS_PER_POINT
+        self._referee.see(self._action, observations, _EVERYONE, reward)
         self._last_action = int(self._action[0])
         self._tenths += int(rewards[0])
         is_over = bool(self._batch.states["step"][0] >= self.config.horizon)
-        reward = int(rewards[0]) / TENTHS_PER_POINT
         return observations[0].copy(), reward, False, is_over, self._info()
 
     def tell(self, order: int) -> None:

@@ -27,7 +27,7 @@ from standing_orders.stats import standard_error
 from standing_orders.tables import Column, Table
 
 Aim = Literal["order", "return", "rule"]
-# Chosen on policies and seeds that no figure is reported of: benchmarks/commanders.py methods.
+# Chosen at 3,000 episodes on seeds that no figure is reported of.
 GENERATION, ELITE, CROSSED, REFRESHED, REDRAWN = 250, 25, 0.5, 0.25, 2.0
 _TIE = 1e-3  # of the return, where equally many fixes break the order
 _COLUMNS = (

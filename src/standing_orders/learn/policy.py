@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from standing_orders.config import SimConfig
 from standing_orders.learn.inputs import InputEncoder
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.sampling import sample_actions
+from standing_orders.learn.snapshot import network_arrays, warm_start
 
 
 @jit
@@ -62,6 +64,14 @@ class LearnedDefender:
     def switched(self, step: int, order: int) -> "LearnedDefender":
         """The same policy, told another order from a step on; the first step is 0."""
         return self._changed(switch=(step, order))
+
+    def keeping(self, rules: Sequence[str]) -> "LearnedDefender":
+        """The same policy, which keeps rules about its own actions by construction."""
+        old = self._network
+        layout = replace(old.layout, rules=tuple(rules))
+        network = ActorCritic(layout, hidden=old.hidden, activation=old.activation, seed=0)
+        warm_start(network, network_arrays(old), old.layout)
+        return self._changed(_network=network)
 
     def in_game(self, config: SimConfig) -> "LearnedDefender":
         """The same policy in another game."""

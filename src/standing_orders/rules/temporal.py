@@ -27,7 +27,7 @@ from standing_orders.cage2.actions import (
 )
 from standing_orders.cage2.scenario import HOSTS, UNIT_TYPE_HOSTS, UNIT_TYPES
 from standing_orders.errors import ConfigError
-from standing_orders.rules.stl import Formula, history, horizon, parse, robustness
+from standing_orders.rules.stl import Formula, Monitor, history, horizon, parse, robustness
 from standing_orders.rules.stl import signals as names_of
 from standing_orders.rules.stl.obligation import at_every_step, trigger_of
 from standing_orders.stats import Ratio, pooled_ratio
@@ -235,6 +235,43 @@ class TemporalRule:
             held = robustness(trigger, {name: signals[name] for name in names_of(trigger)})
             is_obliged &= held > 0
         return Judged(margins, is_obliged, is_violated)
+
+
+class RuleWatch:
+    """Watches one rule while an episode goes on.
+
+    Args:
+        rule: that is watched.
+    """
+
+    def __init__(self, rule: TemporalRule) -> None:
+        self.rule = rule
+        self.broken_at: list[int] = []  # steps whose obligation is broken, once that is certain
+        self.margin: float | None = None  # at the last step that is decided
+        self._monitor = Monitor(rule.body)
+        self._seen = Trace(
+            np.zeros((0, 1), dtype=np.int16), np.zeros((0, 1), dtype=np.int64), np.zeros((0, 1))
+        )
+
+    def see(self, held_hosts: int, action: int, reward: float) -> None:
+        """Take in a step: what red held before it, what blue did, and what came of it."""
+        now = Trace(
+            np.array([[held_hosts]], dtype=np.int16), np.array([[action]]), np.array([[reward]])
+        )
+        both = zip(_arrays(self._seen), _arrays(now), strict=True)
+        self._seen = Trace(*(np.concatenate(parts) for parts in both))
+        signals = signals_of(self._seen, self.rule.names)
+        margin = self._monitor.update({name: values[0, -1] for name, values in signals.items()})
+        if margin is not None:
+            self.margin = float(margin[0])
+            if self.margin < 0:
+                self.broken_at.append(self._monitor.num_steps - self._monitor.delay)
+
+    def __str__(self) -> str:
+        if not self.broken_at:
+            return f"{self.rule.name}: kept so far"
+        times = f"{len(self.broken_at)} time{'s' if len(self.broken_at) > 1 else ''}"
+        return f"{self.rule.name}: BROKEN {times}, last at step {self.broken_at[-1]}"
 
 
 @dataclass(frozen=True)
