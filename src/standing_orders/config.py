@@ -307,6 +307,26 @@ class GateConfig(Config):
     episodes: int = Field(200, ge=2, strict=True, description="Fresh episodes of one measurement.")
 
 
+class PriceConfig(Config):
+    """How the price of a temporal rule is learned: dual ascent on validation episodes."""
+
+    target: float = Field(
+        0.97, gt=0, lt=1, description="Share of the episodes in which a rule is to be kept."
+    )
+    price: float = Field(
+        1.0, ge=0, description="What an episode that breaks a rule costs at first, in points."
+    )
+    price_rate: float = Field(
+        5.0,
+        gt=0,
+        description="Rise of the price per update and unit of broken episodes beyond 1 - target.",
+    )
+    max_price: float = Field(100.0, gt=0, description="The price rises no higher.")
+    episodes: int = Field(
+        40, ge=1, strict=True, description="Validation episodes after each update; counted apart."
+    )
+
+
 class LearnerConfig(GameConfig, SimulatorConfig, CollectConfig):
     """How a defender is trained, whatever it must follow and however long."""
 
@@ -351,6 +371,13 @@ class TrainConfig(LearnerConfig):
         "least_critical_first) or its number; "
         "'any': one policy for all orders, told a random one each episode; 'none': no order.",
     )
+    rule: tuple[str, ...] = Field(
+        (),
+        description="Temporal rules, each 'name = formula', over held types and hosts, blue's "
+        "actions and the reward. One about blue's own actions, that looks back only, is kept by "
+        "construction; every other one has a price that is learned.",
+    )
+    prices: PriceConfig = PriceConfig()
     episodes: int = Field(20_000, ge=1, strict=True, description="Budget of training episodes.")
     starts: int = Field(
         1,

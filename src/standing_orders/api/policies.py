@@ -1,13 +1,14 @@
 """Policies: find one, and score it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from standing_orders.api.searching import SearchResult
 from standing_orders.api.training import Run, load_run
 from standing_orders.config import GameConfig, RedAgent, SimConfig, TrainConfig
+from standing_orders.errors import ConfigError
 from standing_orders.rules.orders import Order
 from standing_orders.runs.folder import is_run
 
@@ -73,6 +74,15 @@ class TrainedPolicy:
         """The same policy, told this order in every episode."""
         return self.defender.told(order)
 
+    @property
+    def switch(self) -> tuple[int, int] | None:
+        """The step from which it is told another order, and that order."""
+        return self.defender.switch
+
+    def switched(self, step: int, order: int) -> "TrainedPolicy":
+        """The same policy, told another order from a step on; the first step is 0."""
+        return replace(self, defender=self.defender.switched(step, order))
+
     def in_game(self, config: SimConfig) -> "Policy":
         """The same policy in that game."""
         return self.defender.in_game(config)
@@ -125,6 +135,44 @@ def load_policy(
     assert isinstance(run, Run)
     assert isinstance(policy, LearnedDefender | LawfulPolicy)
     return TrainedPolicy(run, policy)
+
+
+def keep_rules(policy: "Policy", rules: Sequence[str]) -> "TrainedPolicy":
+    """The same policy, which keeps rules about blue's own actions by construction.
+
+    Args:
+        policy: a trained one.
+        rules: as typed, see `rules.temporal`.
+
+    Raises:
+        ConfigError: the policy is not a trained one, or a rule is about something else.
+    """
+    from standing_orders.learn.policy import LearnedDefender
+    from standing_orders.rules.masks import RuleMask
+    from standing_orders.rules.temporal import read_rules
+
+    RuleMask(read_rules(rules), 0)  # says which rule cannot be kept so
+    if not (isinstance(policy, TrainedPolicy) and isinstance(policy.defender, LearnedDefender)):
+        raise ConfigError("keep: needs a trained policy, which can be kept from an action")
+    return replace(policy, defender=policy.defender.keeping(rules))
+
+
+def switch_order(policy: "Policy", step: int, order: str | None = None) -> Any:
+    """The same policy, told another order from a step on.
+
+    Args:
+        policy: one that is told one order.
+        step: from which on; the first one is 0.
+        order: that it is told then; the one before, backwards, if left out.
+
+    Raises:
+        ConfigError: it follows no order, or several.
+    """
+    orders: Sequence[int] = getattr(policy, "orders", ())
+    if len(orders) != 1 or not hasattr(policy, "switched"):
+        raise ConfigError("order-switch: needs a policy that is told one order (--order)")
+    after = Order(orders[0]).backwards() if order is None else Order.parse(order)
+    return policy.switched(step, after.index)
 
 
 def rules_of(config: GameConfig) -> GameConfig:

@@ -31,6 +31,7 @@ COMMANDS = {
     "runs diff": ("runs:DiffRuns", "settings in which two run folders differ"),
     "runs": ("runs:Runs", "list run folders: finished, resumable or damaged"),
     "play": ("play:Play", "watch one episode in the terminal"),
+    "falsify": ("falsify:Falsify", "search for the attack that a policy stands worst"),
     "parity": ("parity:Parity", "replay recorded CybORG episodes and count differences"),
     "equivalence": ("equivalence:Equivalent", "test a policy in both simulators"),
     "bench": ("bench:Bench", "measure the speed on this machine"),

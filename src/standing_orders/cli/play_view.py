@@ -8,6 +8,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from standing_orders.cage2.attacks import AttackFile
 from standing_orders.cage2.policy import Policy, in_game
 from standing_orders.cli import keys
 from standing_orders.cli.command import explained_after
@@ -38,22 +39,32 @@ _OWN_SPEED = 4.0  # steps a second after the space bar
 
 
 def play(
-    policy: Policy, config: SimConfig, *, seed: int, red_agent: str | None = None
+    policy: Policy,
+    config: SimConfig,
+    *,
+    seed: int,
+    red_agent: str | None = None,
+    attack: AttackFile | None = None,
+    rules: Sequence[str] = (),
 ) -> Iterator[Frame]:
     """Play one episode, a frame at a time; the first one shows the start.
 
-    A policy that follows orders is judged by the one that it is told.
+    A policy that follows orders is judged by the one that it is told. With an attack its draws are
+    met, and the policy's own choices are drawn as they were when it was found.
     """
     policy = in_game(policy, config)
-    seeds = environment_seeds(child_seed(seed, "play", "policy"), 1)
+    own = child_seed(seed, "play", "policy") if attack is None else attack.policy_seed
     env = Cage2Env(
-        **config.model_dump(), red_agent=red_agent, order=_order_of(policy, int(seeds[0])),
-        belief=red_agent is None,
+        **config.model_dump(), red_agent=red_agent, order=_order_of(policy, own),
+        attack=None if attack is None else attack.seeds, watched=rules, belief=red_agent is None,
     )  # fmt: skip
-    policy.reset(seeds)
+    policy.reset(environment_seeds(own, 1))
     observation, _ = env.reset(seed=child_seed(seed, "play"))
     yield env.frame()
-    for _ in range(config.horizon):
+    switch = getattr(policy, "switch", None)
+    for step in range(config.horizon):
+        if switch is not None and step == switch[0]:
+            env.tell(switch[1])
         observation, *_ = env.step(int(policy.act(observation[None])[0]))
         yield env.frame()
 
@@ -73,6 +84,8 @@ def watch(
     speed: float | None,
     is_plain: bool,
     red_agent: str | None = None,
+    attack: AttackFile | None = None,
+    rules: Sequence[str] = (),
 ) -> None:
     """Show an episode on standard output.
 
@@ -83,13 +96,16 @@ def watch(
         seed: root seed of the episode.
         speed: steps per second; None waits for a key after each step.
         is_plain: plain text, one board after the other and no waiting: for pipes and files.
+        attack: whose draws are met, instead of those of the seed.
+        rules: temporal rules that are watched.
     """
     console = Console(highlight=False)
     if is_plain:
         console = Console(no_color=True, width=TEXT_WIDTH, force_terminal=False, highlight=False)
-    about = printable(f"red {red_agent or config.red}, blue {policy.name}, seed {seed}")
+    drawn = f"seed {seed}" if attack is None else "draws of a file"
+    about = printable(f"red {red_agent or config.red}, blue {policy.name}, {drawn}")
     console.print(f"{INTRODUCTION}\n\n{about}", markup=False)
-    frames = play(policy, config, seed=seed, red_agent=red_agent)
+    frames = play(policy, config, seed=seed, red_agent=red_agent, attack=attack, rules=rules)
     if is_plain:
         for frame in frames:
             console.print(f"\n{to_text(frame)}", markup=False)
@@ -111,7 +127,7 @@ def summarise(frame: Frame) -> Sequence[str]:
     lines = [f"{came}{service}; red is on {held}"]
     if frame.order is not None and frame.kept is not None:
         lines += [f"order {frame.order.typed}", compliance_text(frame.kept)]
-    return lines
+    return [*lines, *(f"rule {rule}" for rule in frame.rules)]
 
 
 class _Player:

@@ -47,6 +47,7 @@ def render(frame: Frame, width: int, height: int) -> RenderableType:
     lines = [Text.assemble((f"step {frame.step}/{frame.horizon}", "bold"), figures, service)]
     if frame.order is not None:
         lines.append(_line("order", "bold", *_ranking(frame)))
+    lines += [_line("rule", "bold", rule) for rule in frame.rules]
     lines.append(_line("held", "bold", ", ".join(frame.held_types) or "nothing"))
     verdict = _verdict(frame.verdict) if frame.verdict else ("", "")
     lines.append(_line("blue", "bold blue", frame.blue, "   ", verdict))

@@ -81,6 +81,7 @@ class Frame:
     kept: OrderCompliance | None  # so far; None without an order
     hosts: tuple[HostView, ...]  # the way red goes
     red_target: int  # a host, 20 + a subnet, or -1
+    rules: tuple[str, ...] = ()  # how each rule that is watched has been kept so far
 
 
 def make_frame(batch: Cage2Batch, referee: Referee, action: int | None, tenths: int) -> Frame:
@@ -113,6 +114,7 @@ def make_frame(batch: Cage2Batch, referee: Referee, action: int | None, tenths: 
             for host in np.flatnonzero(SUBNET_OF_HOST == subnet).tolist()
         ),
         red_target=int(truth["red_target"]),
+        rules=tuple(map(str, referee.watches)),
     )
 
 

@@ -1,5 +1,6 @@
 """What is known beside the game itself: whether blue keeps its order, and what it can know."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from standing_orders.rules.compliance import (
     judge_all,
     look_all,
 )
+from standing_orders.rules.temporal import RuleWatch, TemporalRule
 
 
 class Referee:
@@ -26,6 +28,7 @@ class Referee:
         num_envs: how many environments.
         order: that fixes are judged by, 0 to 119; None: none is judged.
         has_belief: also carry what blue can know.
+        rules: that are watched in the first environment.
 
     Attributes:
         belief: what blue can know; None without it.
@@ -33,7 +36,13 @@ class Referee:
     """
 
     def __init__(
-        self, config: SimConfig, num_envs: int, *, order: int | None, has_belief: bool
+        self,
+        config: SimConfig,
+        num_envs: int,
+        *,
+        order: int | None,
+        has_belief: bool,
+        rules: Sequence[TemporalRule] = (),
     ) -> None:
         self.order = order
         self.belief = Belief(config, num_envs) if has_belief else None
@@ -41,6 +50,9 @@ class Referee:
         self._tallies = np.zeros((num_envs, NUM_TALLIES), dtype=np.int64)
         self._top, self._num_held = (np.zeros(num_envs, dtype=np.int8) for _ in range(2))
         self._held_hosts = np.zeros(num_envs, dtype=np.int16)
+        self._rules = tuple(rules)
+        self._held_first = 0
+        self.watches = [RuleWatch(rule) for rule in rules]
 
     @property
     def kept(self) -> OrderCompliance:
@@ -51,11 +63,13 @@ class Referee:
         """An episode begins in the chosen environments."""
         self._tallies[chosen] = 0
         self.verdicts[chosen] = NO_FIX
+        self.watches = [RuleWatch(rule) for rule in self._rules]
         if self.belief is not None:
             self.belief.reset(observations, chosen=chosen)
 
     def look(self, states: NDArray[np.void]) -> None:  # (num_envs,)
         """See what red holds before blue acts, which is what fixes are judged by."""
+        self._held_first = int(states["held"][0])
         if self.order is not None:
             orders = np.full(len(states), self.order)
             look_all(states, orders, False, self._top, self._num_held, self._held_hosts)
@@ -65,9 +79,12 @@ class Referee:
         actions: NDArray[np.int64],  # (num_envs,)
         observations: NDArray[np.int8],  # (num_envs, 52)
         chosen: NDArray[np.bool_],  # (num_envs,)
+        reward: float = 0.0,
     ) -> None:
         """Judge what the chosen environments have played, and take in what blue saw then."""
         self.verdicts[:] = NO_FIX
+        for watch in self.watches:
+            watch.see(self._held_first, int(actions[0]), reward)
         if self.order is not None:
             self._judge(actions, np.flatnonzero(chosen))
         if self.belief is not None:

@@ -1,5 +1,6 @@
 """Gymnasium environment: a batch of one."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import gymnasium
@@ -8,6 +9,7 @@ from gymnasium.spaces import Discrete, MultiBinary
 from numpy.typing import NDArray
 
 from standing_orders.cage2.actions import NUM_ACTIONS
+from standing_orders.cage2.attacks import AttackBatch
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.info import true_state
 from standing_orders.cage2.own_red import OwnRedBatch
@@ -20,6 +22,7 @@ from standing_orders.envs.picture import check_pillow, draw
 from standing_orders.envs.referee import Referee
 from standing_orders.errors import ConfigError, SimulationError
 from standing_orders.rules.orders import Order
+from standing_orders.rules.temporal import read_rules
 
 RenderMode = Literal["ansi", "rgb_array"]
 FPS = 4  # steps a second of a video
@@ -45,6 +48,9 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         belief: put the exact belief into `info`: `belief_held`, `belief_privileged` (13 hosts),
             `belief_types` (5 unit types) and `belief_surprise`.
         red_agent: one of your own that attacks instead, module:attribute; see `cage2.own_red`.
+        watched: temporal rules, each "name = formula", that `render` shows the keeping of.
+        attack: a seed for the start and for each step, instead of that of `reset`; see
+            `cage2.attacks`.
         render_mode: "ansi": `render` gives the board of `standing-orders play` as text;
             "rgb_array": the network as the replay draws it, which needs Pillow.
 
@@ -66,6 +72,8 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         order: str | None = None,
         belief: bool = False,
         red_agent: str | None = None,
+        watched: Sequence[str] = (),
+        attack: Sequence[int] | None = None,
         render_mode: RenderMode | None = None,
     ) -> None:
         self.config = SimConfig(
@@ -79,13 +87,15 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         self.observation_space = MultiBinary(OBSERVATION_SIZE)
         self.action_space = Discrete(NUM_ACTIONS)
         self.render_mode = render_mode
-        self._batch = (
-            Cage2Batch(1, self.config)
-            if red_agent is None
-            else OwnRedBatch(1, self.config, red=red_agent)
-        )
+        self._batch = Cage2Batch(1, self.config)
+        if red_agent is not None:
+            self._batch = OwnRedBatch(1, self.config, red=red_agent)
+        elif attack is not None:
+            self._batch = AttackBatch(self.config, [attack])
         told = None if order is None else Order.parse(order).index
-        self._referee = Referee(self.config, 1, order=told, has_belief=belief)
+        self._referee = Referee(
+            self.config, 1, order=told, has_belief=belief, rules=read_rules(watched)
+        )
         self._action = np.zeros(1, dtype=np.int64)
         self._last_action: int | None = None
         self._tenths = 0
@@ -115,12 +125,16 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         self._action[0] = _check_action(action)
         self._referee.look(self._batch.states)
         observations, rewards = self._batch.step(self._action)
-        self._referee.see(self._action, observations, _EVERYONE)
+        reward = int(rewards[0]) / TENTHS_PER_POINT
+        self._referee.see(self._action, observations, _EVERYONE, reward)
         self._last_action = int(self._action[0])
         self._tenths += int(rewards[0])
         is_over = bool(self._batch.states["step"][0] >= self.config.horizon)
-        reward = int(rewards[0]) / TENTHS_PER_POINT
         return observations[0].copy(), reward, False, is_over, self._info()
+
+    def tell(self, order: int) -> None:
+        """Judge by another order, 0 to 119, from now on."""
+        self._referee.order = order
 
     def frame(self) -> Frame:
         """All that there is to see of this moment: what `render` and `play` show.

@@ -26,6 +26,7 @@ from standing_orders.rules.compliance import (
     ratio_of_tallies,
 )
 from standing_orders.rules.gate import GateResult, judge_gate
+from standing_orders.rules.temporal import Trace, join_traces
 from standing_orders.seeding import child_seed, environment_seeds
 from standing_orders.stats import Ratio, pooled_ratio, standard_error
 
@@ -40,6 +41,7 @@ class Episodes:
     returns: NDArray[np.int64]  # (num_episodes, num_horizons), tenths of a point
     tallies: NDArray[np.int64]  # (num_judges, num_episodes, NUM_TALLIES)
     reds: NDArray[Any]  # (num_episodes,): index of the red agent
+    trace: Trace | None = None  # what temporal rules see, if they are watched
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,8 @@ def play(
     horizons: Sequence[int] | None = None,
     judged_by: Sequence[int] = (),
     count_foothold: bool = False,
+    judged_from: int = 0,
+    is_watched: bool = False,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Episodes:
     """Play episodes; their attacks depend on their own seed alone, not on how many are played.
@@ -171,6 +175,8 @@ def play(
         horizons: steps after which to note the return; the last one if left out.
         judged_by: orders by which each episode is judged, each time anew.
         count_foothold: see `AlignmentConfig`.
+        judged_from: steps that are not judged yet, such as those before another order is told.
+        is_watched: also note what temporal rules see.
         advance: called with the number of episodes just finished.
     """
     policy_seeds = seeds if policy_seeds is None else policy_seeds
@@ -182,41 +188,66 @@ def play(
         policy.reset(policy_seeds[part])
         batch.reset(seeds[part])
         noted = (batch.config.horizon,) if horizons is None else horizons
-        parts.append(_play_batch(policy, batch, noted, judged_by, count_foothold))
+        judges = _Judges(judged_by, batch.num_envs, count_foothold, judged_from)
+        parts.append(_play_batch(policy, batch, noted, judges, is_watched))
         batch.close()
         advance(batch.num_envs)
     return Episodes(
         np.concatenate([part.returns for part in parts]),
         np.concatenate([part.tallies for part in parts], axis=1),
         np.concatenate([part.reds for part in parts]),
+        join_traces([part.trace for part in parts if part.trace is not None]),
     )
+
+
+class _Judges:
+    """Judges the actions of a batch by several orders."""
+
+    def __init__(
+        self, judged_by: Sequence[int], num_envs: int, count_foothold: bool, judged_from: int
+    ) -> None:
+        self.tallies = np.zeros((len(judged_by), num_envs, NUM_TALLIES), dtype=np.int64)
+        self._orders = [np.full(num_envs, judge) for judge in judged_by]
+        self._count_foothold, self._judged_from = count_foothold, judged_from
+        self._top, self._num_held, self._verdicts = (
+            np.zeros(num_envs, dtype=np.int8) for _ in range(3)
+        )
+        self._held_hosts = np.zeros(num_envs, dtype=np.int16)
+
+    def judge(self, step: int, states: NDArray[np.void], actions: NDArray[np.int64]) -> None:
+        """Judge the actions that are about to be played in a step."""
+        if step < self._judged_from:
+            return
+        now = (self._top, self._num_held, self._held_hosts)
+        for orders, tally in zip(self._orders, self.tallies, strict=True):
+            look_all(states, orders, self._count_foothold, *now)
+            judge_all(actions, *now, self._verdicts, tally)
 
 
 def _play_batch(
     policy: Policy,
     batch: Cage2Batch,
     horizons: Sequence[int],
-    judged_by: Sequence[int],
-    count_foothold: bool,
+    judges: _Judges,
+    is_watched: bool,
 ) -> Episodes:
     num_envs = batch.num_envs
     total = np.zeros(num_envs, dtype=np.int64)
     returns = np.zeros((num_envs, len(horizons)), dtype=np.int64)
-    tallies = np.zeros((len(judged_by), num_envs, NUM_TALLIES), dtype=np.int64)
-    top, num_held, verdicts = (np.zeros(num_envs, dtype=np.int8) for _ in range(3))
-    held_hosts = np.zeros(num_envs, dtype=np.int16)
-    for step in range(1, batch.config.horizon + 1):
+    watched: list[tuple[NDArray[Any], ...]] = []
+    for step in range(batch.config.horizon):
         actions = policy.act(batch.observations)
-        for judge, tally in zip(judged_by, tallies, strict=True):
-            orders = np.full(num_envs, judge)
-            look_all(batch.states, orders, count_foothold, top, num_held, held_hosts)
-            judge_all(actions, top, num_held, held_hosts, verdicts, tally)
+        judges.judge(step, batch.states, actions)
+        held = batch.states["held"].copy() if is_watched else None
         _, rewards = batch.step(actions)
         total += rewards
+        if held is not None:
+            watched.append((held, actions.copy(), rewards / TENTHS_PER_POINT))
         for column, horizon in enumerate(horizons):
-            if step == horizon:
+            if step + 1 == horizon:
                 returns[:, column] = total
-    return Episodes(returns, tallies, batch.states["red"].copy())
+    trace = Trace(*map(np.stack, zip(*watched, strict=True))) if watched else None
+    return Episodes(returns, judges.tallies, batch.states["red"].copy(), trace)
 
 
 def fresh_seeds(seed: int, num_episodes: int) -> NDArray[np.uint64]:  # (num_episodes,)

@@ -32,6 +32,7 @@ from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.rollout import collect
 from standing_orders.memory import EPISODE_BYTES, require_memory
 from standing_orders.rules.orders import Order
+from standing_orders.rules.temporal import read_rules
 from standing_orders.seeding import child_seed
 
 
@@ -46,6 +47,11 @@ def layout_of(config: TrainConfig) -> InputLayout:
         has_clock=config.ppo.clock,
         is_useful=config.ppo.useful_actions,
         has_host_weights=config.ppo.lean is not None,
+        rules=tuple(
+            text
+            for text, rule in zip(config.rule, read_rules(config.rule), strict=True)
+            if rule.is_own
+        ),
         certainty=None if config.certainty == "none" or not has_order else config.certainty,
         reds=RED_AGENTS if config.red == "mixed" or config.attackers == "all" else (config.red,),
     )

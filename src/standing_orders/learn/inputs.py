@@ -27,7 +27,9 @@ from standing_orders.cage2.scenario import (
 from standing_orders.compiled import jit
 from standing_orders.config import RedAgent, SimConfig
 from standing_orders.rules.lawful import lawful_types
+from standing_orders.rules.masks import RuleMask
 from standing_orders.rules.orders import ENCODING_SIZE, ENCODINGS
+from standing_orders.rules.temporal import GROUPS, read_rules
 
 MEMORY_SIZE = 3 * NUM_HOSTS
 _SCANS, _EXPLOITS, _DECOYS = 0, NUM_HOSTS, 2 * NUM_HOSTS  # where each begins in a memory
@@ -40,7 +42,7 @@ _GRADES = 8  # a probability is shown in so many steps, so that many rows stay e
 class InputLayout:
     """Which inputs a network has, in this order, and what its defender knows and may do.
 
-    Observation, order, lawful, belief, privileged, agent, memory, clock.
+    Observation, order, lawful, ruled, belief, privileged, agent, memory, clock.
     """
 
     has_order: bool = True  # 25 bits
@@ -51,6 +53,7 @@ class InputLayout:
     is_useful: bool = False  # only actions that can have an effect are chosen
     has_host_weights: bool = False  # weights that all hosts share, see `networks.Actor`
     certainty: float | None = None  # of keeping the order; with it 5 bits: types that may be fixed
+    rules: tuple[str, ...] = ()  # about blue's own actions; with any 5 bits: kinds that keep them
     reds: tuple[RedAgent, ...] = RED_AGENTS  # red agents that the belief holds possible
 
     @property
@@ -65,6 +68,7 @@ class InputLayout:
             "observation": OBSERVATION_SIZE,
             "order": ENCODING_SIZE * self.has_order,
             "lawful": NUM_UNIT_TYPES * (self.certainty is not None),
+            "ruled": len(GROUPS) * bool(self.rules),
             "belief": NUM_HOSTS * self.has_belief,
             "privileged": NUM_HOSTS * self.has_full_belief,
             "agent": len(self.reds) * self.has_full_belief,
@@ -163,7 +167,12 @@ class InputEncoder:
         self._chances = np.zeros((count, NUM_UNIT_TYPES))
         self._memories = np.zeros((count, MEMORY_SIZE), dtype=np.int8)
         self._last_actions = np.full(count, -1, dtype=np.int64)
+        self._mask = RuleMask(read_rules(layout.rules), count) if layout.rules else None
         self._clock = 0
+
+    def tell(self, order: int) -> None:
+        """Tell every defender another order from now on."""
+        self._orders = np.full_like(self._orders, order)
 
     def encode(
         self,
@@ -177,6 +186,8 @@ class InputEncoder:
             out[:, blocks["order"]] = ENCODINGS[self._orders]
         if self.belief is not None:
             self._believe(self.belief, observations, out)
+        if self._mask is not None:
+            out[:, blocks["ruled"]] = self._mask.allowed()
         if layout.has_memory:
             _remember_all(self._memories, observations, self._last_actions)
             out[:, blocks["memory"]] = self._memories
@@ -204,3 +215,5 @@ class InputEncoder:
         """Remember what blue is about to do."""
         self._clock += 1
         self._last_actions[:] = actions
+        if self._mask is not None:
+            self._mask.note(actions)

@@ -18,11 +18,13 @@ from standing_orders.cage2.actions import (
 from standing_orders.cage2.defenders import useful_actions
 from standing_orders.cage2.scenario import NUM_HOSTS, UNIT_TYPE_OF_HOST
 from standing_orders.learn.inputs import InputLayout
+from standing_orders.rules.temporal import GROUP_OF_ACTION
 
 FIXES = torch.nonzero(torch.tensor((KIND_OF_ACTION == REMOVE) | (KIND_OF_ACTION == RESTORE)))[:, 0]
 FIX_TYPES = torch.tensor(UNIT_TYPE_OF_HOST)[torch.tensor(HOST_OF_ACTION)[FIXES]]  # (26,)
 _FORBIDDEN = -1e9  # a logit of probability zero that is still finite
 _FREE_ACTIONS = int((HOST_OF_ACTION < 0).sum())  # the first ones, of no host
+_GROUPS = torch.tensor(GROUP_OF_ACTION)
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
 
 
@@ -91,6 +93,14 @@ def forbid_fixes(logits: Tensor, lawful: Tensor) -> Tensor:  # (rows, 145), (row
     return logits + lowered
 
 
+def forbid_kinds(logits: Tensor, ruled: Tensor) -> Tensor:  # (rows, 145), (rows, 5)
+    """Take all probability from the kinds of action that break a rule (1: keeps all, 0: not).
+
+    Where nothing else is left, an unlawful fix is worse: the order goes before the rule.
+    """
+    return logits + _FORBIDDEN / 2 * (1 - ruled[:, _GROUPS])
+
+
 class ActorCritic(nn.Module):
     """A policy over the 145 actions and a value, both of the scaled inputs of a layout.
 
@@ -134,6 +144,8 @@ class ActorCritic(nn.Module):
         logits: Tensor = self.actor(prepared)
         if self.layout.is_useful:
             logits = logits + self._useless
+        if self.layout.rules:
+            logits = forbid_kinds(logits, prepared[:, self.layout.blocks["ruled"]])
         if self.layout.certainty is None:
             return logits
         return forbid_fixes(logits, prepared[:, self.layout.blocks["lawful"]])

@@ -1,6 +1,8 @@
 """A trained network as a defender: it sees observations and the order it is told."""
 
+import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +15,7 @@ from standing_orders.config import SimConfig
 from standing_orders.learn.inputs import InputEncoder
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.sampling import sample_actions
+from standing_orders.learn.snapshot import network_arrays, warm_start
 
 
 @jit
@@ -49,33 +52,35 @@ class LearnedDefender:
         self.name = name
         self.game = game or SimConfig()
         self.orders = tuple(orders)
+        self.switch: tuple[int, int] | None = None  # step from which another order is told, and it
         self._network = network
         self._is_greedy = is_greedy
         self._draws = draws
 
     def told(self, order: int) -> "LearnedDefender":
         """The same policy, told this order in every episode and measured as in training."""
-        return LearnedDefender(
-            self._network,
-            name=self.name,
-            game=self.game,
-            orders=[order],
-            is_greedy=self._is_greedy,
-            draws="shared",
-        )
+        return self._changed(orders=(order,), _draws="shared")
+
+    def switched(self, step: int, order: int) -> "LearnedDefender":
+        """The same policy, told another order from a step on; the first step is 0."""
+        return self._changed(switch=(step, order))
+
+    def keeping(self, rules: Sequence[str]) -> "LearnedDefender":
+        """The same policy, which keeps rules about its own actions by construction."""
+        old = self._network
+        layout = replace(old.layout, rules=tuple(rules))
+        network = ActorCritic(layout, hidden=old.hidden, activation=old.activation, seed=0)
+        warm_start(network, network_arrays(old), old.layout)
+        return self._changed(_network=network)
 
     def in_game(self, config: SimConfig) -> "LearnedDefender":
         """The same policy in another game."""
-        if config == self.game:
-            return self
-        return LearnedDefender(
-            self._network,
-            name=self.name,
-            game=config,
-            orders=self.orders,
-            is_greedy=self._is_greedy,
-            draws=self._draws,
-        )
+        return self if config == self.game else self._changed(game=config)
+
+    def _changed(self, **values: Any) -> "LearnedDefender":
+        other = copy.copy(self)
+        vars(other).update(values)
+        return other
 
     def reset(self, seeds: NDArray[np.uint64]) -> None:
         """Begin one episode in each of `len(seeds)` environments."""
@@ -97,6 +102,8 @@ class LearnedDefender:
         """Choose one action for each environment; the next call overwrites the result."""
         if self._turn:
             self._encoder.note(self._actions)
+        if self.switch is not None and self._turn == self.switch[0]:
+            self._encoder.tell(self.switch[1])
         self._encoder.encode(observations, self._inputs)
         with torch.inference_mode():
             logits: NDArray[Any] = self._network.logits(self._network.prepare(self._inputs)).numpy()

@@ -1,5 +1,6 @@
 """The training loop: choose settings, play, reward, update, record, and check the gate."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -22,6 +23,15 @@ from standing_orders.rules.alignment import alignment_bonus
 from standing_orders.rules.compliance import OrderCompliance
 from standing_orders.rules.gate import is_worth_checking
 from standing_orders.rules.orders import NUM_ORDERS, Order
+from standing_orders.rules.prices import Prices
+from standing_orders.rules.temporal import (
+    Judged,
+    PricedRule,
+    TemporalRule,
+    Trace,
+    read_rules,
+    rule_costs,
+)
 from standing_orders.seeding import child_seed, environment_seeds
 
 BEST_KEPT = "best start kept"  # why a run of several starts ends
@@ -40,6 +50,9 @@ class Progress(learner.Progress):
     best_return: float | None = field(default=None, metadata=learner.LATER)
     compliance: float | None = None  # of the last update
     history: list[float] = field(default_factory=list)  # of `compliance`
+    # Played to learn the prices of rules, counted apart, and these prices.
+    price_episodes: int = field(default=0, metadata=learner.LATER)
+    prices: dict[str, Any] = field(default_factory=dict, metadata=learner.LATER)
     limit: int | None = None  # of `episodes` and `gate_episodes` together; see `Trainer.go_on`
 
 
@@ -59,6 +72,10 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         self.config = config
         has_one = config.order not in (ANY_ORDER, NO_ORDER)
         self.order = Order.parse(config.order) if has_one else None
+        self.rules = read_rules(config.rule)
+        self._prices = Prices(
+            [_priced(rule.name, config) for rule in self.rules if not rule.is_own]
+        )
         self._best: Arrays = {}  # network of the best start so far
         network = make_network(config)
         super().__init__(
@@ -124,7 +141,11 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         """Learn from the episodes, and check whether to stop; see `step`."""
         config, progress = self.config, self.progress
         bonus = self._bonus(rollout, now.weight)
-        rows = build_rows(self.network, rollout, bonus, config.ppo, mask_factor=now.mask_factor)
+        judged = judge_rules(self.rules, rollout)
+        costs = self._rule_costs(judged)
+        rows = build_rows(
+            self.network, rollout, bonus - costs, config.ppo, mask_factor=now.mask_factor
+        )
         terms = LossTerms(
             now.learning_rate,
             now.epochs,
@@ -144,6 +165,9 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         measured = self._check_gate(rollout.counts)
         self._decide(measured)
         record = self._record(rollout, bonus, stats, now, measured)
+        if self.rules:
+            record["rules"] = self._learn_prices(judged)
+            record["reward"]["rules"] = -float(np.sum(costs)) / rollout.rewards.shape[1]
         return record | {"validation": self._end_start()}
 
     def _update_seed(self) -> int:
@@ -163,6 +187,29 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         return alignment_bonus(
             rollout.verdicts, rollout.num_held, self.config.alignment, weight=weight
         )
+
+    def _rule_costs(self, judged: dict[str, Judged]) -> NDArray[np.float64]:
+        """What broken rules cost at each step, (steps, num_envs); no cost without a price."""
+        priced = [rule for rule in self.rules if not rule.is_own]
+        return rule_costs(judged, priced, {rule.name: self._prices[rule.name] for rule in priced})
+
+    def _learn_prices(self, judged: dict[str, Judged]) -> dict[str, Any]:
+        """Learn from fresh episodes what broken rules must cost; the record of the rules."""
+        records = {rule.name: {"broken": judged[rule.name].broken.value} for rule in self.rules}
+        priced = [rule for rule in self.rules if not rule.is_own]
+        if not priced:
+            return records
+        count, progress = self.config.prices.episodes, self.progress
+        seed = child_seed(self.config.seed, "prices", progress.updates)
+        fresh = judge_rules(
+            priced, collect(self.collector, self.network, self._orders(count), seed=seed)
+        )
+        rates = {name: found.broken.value for name, found in fresh.items()}
+        for one in self._prices.learn(rates):
+            records[one["rule"]] |= one
+        progress.price_episodes += count
+        progress.prices = self._prices.to_json()
+        return records
 
     def _check_gate(self, kept: OrderCompliance) -> Measured | None:
         """Measure on fresh episodes, if the batch gives reason to hope."""
@@ -218,6 +265,8 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         """Go on from a checkpoint."""
         own = {name: value for name, value in arrays.items() if not name.startswith(_BEST)}
         super().restore(own, data)
+        if self.progress.prices:
+            self._prices.load_json(self.progress.prices)
         self._best = {
             name.removeprefix(_BEST): value for name, value in arrays.items() if name not in own
         }
@@ -258,6 +307,17 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
 def _adam(network: ActorCritic, config: TrainConfig) -> torch.optim.Optimizer:
     rate = config.ppo.learning_rate
     return torch.optim.Adam(network.parameters(), lr=rate, eps=learner.ADAM_EPSILON, fused=True)
+
+
+def judge_rules(rules: Sequence[TemporalRule], rollout: Rollout) -> dict[str, Judged]:
+    """What each rule says about the episodes of a rollout."""
+    trace = Trace(rollout.held_hosts, rollout.actions, rollout.rewards)
+    return {rule.name: rule.judge(trace) for rule in rules}
+
+
+def _priced(name: str, config: TrainConfig) -> PricedRule:
+    how = config.prices
+    return PricedRule(name, how.price, how.target, how.price_rate, how.max_price)
 
 
 def _check_order_terms(config: TrainConfig) -> None:

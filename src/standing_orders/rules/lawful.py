@@ -5,7 +5,9 @@ highest-ranked held type. The belief gives the probability of every set of held 
 probability of a violation is known: no true state, no training, any policy.
 """
 
+import copy
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,6 +201,7 @@ class LawfulPolicy:
         self.name = f"lawful {policy.name}"
         self.orders = tuple(orders)
         self.belief: Belief | None = None
+        self.switch: tuple[int, int] | None = None  # step from which another order counts, and it
         self.num_replaced = self.num_fixes = 0
         self._policy, self._config = policy, config
         self._certainty, self._reds = certainty, reds
@@ -207,16 +210,22 @@ class LawfulPolicy:
 
     def told(self, order: int) -> "LawfulPolicy":
         """The same defender, made to keep this order in every episode."""
-        return LawfulPolicy(
-            self._policy, [order], self._config, certainty=self._certainty, reds=self._reds
-        )
+        return self._changed(orders=(order,))
+
+    def switched(self, step: int, order: int) -> "LawfulPolicy":
+        """The same defender, made to keep another order from a step on; the first step is 0."""
+        return self._changed(switch=(step, order))
 
     def in_game(self, config: SimConfig) -> "LawfulPolicy":
         """The same defender in that game."""
         if config == self._config:
             return self
-        policy = in_game(self._policy, config)
-        return LawfulPolicy(policy, self.orders, config, certainty=self._certainty, reds=self._reds)
+        return self._changed(_policy=in_game(self._policy, config), _config=config)
+
+    def _changed(self, **values: Any) -> "LawfulPolicy":
+        other = copy.copy(self)
+        vars(other).update(values, belief=None, num_replaced=0, num_fixes=0)
+        return other
 
     def reset(self, seeds: NDArray[np.uint64]) -> None:
         """Begin one episode in each of `len(seeds)` environments."""
@@ -226,6 +235,7 @@ class LawfulPolicy:
         orders = np.array(self.orders, dtype=np.int64)
         self._kept = orders[(seeds % np.uint64(len(orders))).astype(np.int64)]
         self._actions = None
+        self._turn = 0
 
     def act(
         self,
@@ -233,6 +243,9 @@ class LawfulPolicy:
     ) -> NDArray[np.int64]:  # (num_envs,)
         """Choose one lawful action for each environment."""
         wanted = self._policy.act(observations)
+        if self.switch is not None and self._turn == self.switch[0]:
+            self._kept[:] = self.switch[1]
+        self._turn += 1
         assert self.belief is not None
         if self._actions is None:
             self.belief.reset(observations)

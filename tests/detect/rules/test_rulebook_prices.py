@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from standing_orders.detect.rules import RuleBook, Streams
-from standing_orders.detect.rules.rulebook import Multiplier
 from standing_orders.errors import CheckpointError
+from standing_orders.rules.prices import Multiplier
 from tests.detect.rules.toys import column, rule_of
 
 ANSWER = "threat -> flagged"

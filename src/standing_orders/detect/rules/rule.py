@@ -24,6 +24,7 @@ from standing_orders.detect.rules.streams import Scope
 from standing_orders.errors import ConfigError
 from standing_orders.rules.stl import Formula, history, horizon, parse, syntax
 from standing_orders.rules.stl import signals as names_of
+from standing_orders.rules.stl.obligation import at_every_step, trigger_of
 
 _CONTEXT = 60  # characters of a long formula shown on either side of the caret
 
@@ -114,12 +115,12 @@ class Rule:
     @cached_property
     def body(self) -> Formula:
         """What is asked at every event."""
-        return _at_every_event(parse(self.config.formula))
+        return at_every_step(parse(self.config.formula))
 
     @property
     def trigger(self) -> Formula | None:
         """Where the rule asks anything; None: everywhere."""
-        return self.body.left if isinstance(self.body, syntax.Implies) else None
+        return trigger_of(self.body)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -176,16 +177,6 @@ class Rule:
             f"rule `{self.name}`: formula, {row}column {column + 1}: no signal is called "
             f"`{name}`{hint}\n  {shown}\n  {pad}^\nsignals: {', '.join(SIGNALS)}"
         )
-
-
-def _at_every_event(formula: Formula) -> Formula:
-    """A simpler formula that holds at every event of a trace if and only if this one does."""
-    match formula:
-        case syntax.Always(operand, 0, _) | syntax.Historically(operand, 0, _):
-            return _at_every_event(operand)
-        case syntax.And(parts):
-            return syntax.And(tuple(_at_every_event(part) for part in parts))
-    return formula
 
 
 def default_rules(

@@ -1,9 +1,8 @@
 """All rules of a team together: judge, learn the prices, keep them; and refuse empty ones."""
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,71 +12,12 @@ from standing_orders.detect.config import Mode
 from standing_orders.detect.rules.judge import RuleJudge, Verdicts, action_worths
 from standing_orders.detect.rules.rule import Rule, RuleConfig
 from standing_orders.detect.rules.streams import Streams
-from standing_orders.errors import CheckpointError, ConfigError
+from standing_orders.errors import ConfigError
+from standing_orders.rules.prices import Prices
 
 CHARGED: tuple[Mode, ...] = ("fine", "lagrange")
 # Trial streams: their lengths in events, how many are random, and any seed.
 _MIN_LENGTH, _MAX_LENGTH, _NUM_RANDOM, _SEED = 64, 25_000, 24, 0x5717
-
-
-@dataclass(frozen=True)
-class Multiplier:
-    """The price of one rule's violations, learned by dual ascent.
-
-    Maximise reward subject to E[violation rate] <= 1 - target. The policy ascends in the Lagrangian
-    reward - price * (violation rate - (1 - target)); the price descends, within its bounds:
-    price <- clip(price + price_rate * (violation rate - (1 - target)), 0, max_price).
-
-    Example:
-        >>> rule = RuleConfig(name="r", formula="flagged", mode="lagrange", price_rate=2.0)
-        >>> price = Multiplier.begin(rule)
-        >>> [round(price.update(rate).price, 9) for rate in (0.55, 0.0, None)]
-        [2.0, 0.9, 1.0]
-    """
-
-    config: RuleConfig
-    price: float
-    num_updates: int = 0
-
-    @classmethod
-    def begin(cls, config: RuleConfig) -> Self:
-        """The price as configured."""
-        return cls(config, config.price)
-
-    def update(self, violation_rate: float | None) -> "Multiplier":
-        """The next price.
-
-        Args:
-            violation_rate: share of the obligations broken; None, for no obligation, leaves the
-                price as it is.
-        """
-        if violation_rate is None:
-            return self
-        excess = violation_rate - (1 - self.config.target)
-        price = self.price + self.config.price_rate * excess
-        price = min(max(price, 0.0), self.config.max_price)
-        return replace(self, price=price, num_updates=self.num_updates + 1)
-
-    def to_json(self) -> dict[str, float]:
-        """Plain data for a checkpoint."""
-        return {"price": self.price, "num_updates": self.num_updates}
-
-    @classmethod
-    def from_json(cls, config: RuleConfig, data: Any) -> Self:
-        """Read what `to_json` gave.
-
-        Raises:
-            CheckpointError: it is something else.
-        """
-        try:
-            price, num_updates = float(data["price"]), data["num_updates"]
-        except (KeyError, TypeError, ValueError) as err:
-            raise CheckpointError(f"price of rule `{config.name}`: {data!r}: must have a price and "
-                                  "num_updates") from err  # fmt: skip
-        is_whole = isinstance(num_updates, int) and not isinstance(num_updates, bool)
-        if not (math.isfinite(price) and price >= 0 and is_whole and num_updates >= 0):
-            raise CheckpointError(f"price of rule `{config.name}`: {data!r}: must be at least 0")
-        return cls(config, price, num_updates)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +57,7 @@ class RuleBook:
         if check:
             for rule in self.rules:
                 check_can_fail(rule)
-        self._multipliers = {
-            rule.name: Multiplier.begin(rule.config)
-            for rule in self.rules
-            if rule.config.mode == "lagrange"
-        }
+        self._prices = Prices([rule.config for rule in self.rules_of("lagrange")])
 
     def rules_of(self, *modes: Mode) -> tuple[Rule, ...]:
         """The rules with one of these modes."""
@@ -129,8 +65,8 @@ class RuleBook:
 
     def price(self, rule: Rule) -> float:
         """Reward that a violation costs at present; 0 for a rule that is not charged."""
-        if rule.name in self._multipliers:
-            return self._multipliers[rule.name].price
+        if rule.name in self._prices:
+            return self._prices[rule.name]
         return rule.config.price if rule.config.mode in CHARGED else 0.0
 
     def judge(self, streams: Streams) -> Judgement:
@@ -172,24 +108,12 @@ class RuleBook:
         Returns:
             One plain record per learned price, with what it was paid at and what it becomes.
         """
-        records = []
-        for name, multiplier in self._multipliers.items():
-            violation_rate = judgement.verdicts[name].violation_rate
-            after = multiplier.update(violation_rate)
-            records.append({
-                "rule": name,
-                "update": after.num_updates,
-                "violation_rate": violation_rate,
-                "allowed": 1 - multiplier.config.target,
-                "price": multiplier.price,
-                "next_price": after.price,
-            })  # fmt: skip
-            self._multipliers[name] = after
-        return records
+        verdicts = judgement.verdicts.items()
+        return self._prices.learn({name: found.violation_rate for name, found in verdicts})
 
     def to_json(self) -> dict[str, Any]:
         """Learned prices as plain data, for a checkpoint."""
-        return {name: multiplier.to_json() for name, multiplier in self._multipliers.items()}
+        return self._prices.to_json()
 
     def load_json(self, data: Any) -> None:
         """Go on with the prices of a checkpoint.
@@ -197,14 +121,7 @@ class RuleBook:
         Raises:
             CheckpointError: they are not those of these rules. Nothing changes.
         """
-        if not isinstance(data, Mapping) or set(data) != set(self._multipliers):
-            seen = ", ".join(map(str, data)) if isinstance(data, Mapping) else repr(data)
-            wanted = ", ".join(self._multipliers) or "none"
-            raise CheckpointError(f"prices of rules: {seen or 'none'}: must be of: {wanted}")
-        self._multipliers = {
-            name: Multiplier.from_json(old.config, data[name])
-            for name, old in self._multipliers.items()
-        }
+        self._prices.load_json(data)
 
 
 def try_out(rule: Rule) -> tuple[int, int, int]:
