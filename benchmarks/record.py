@@ -71,11 +71,13 @@ class Task:
 
 
 def trained(task: Task, name: str, config: TrainConfig) -> tuple[Path, str]:
-    """The finished run, and the CPU seconds it took if it was trained just now."""
+    """The finished run, and the CPU seconds it took in one go, noted beside it."""
     path, began = task.folder / name, time.process_time()
-    is_new = not path.exists()
+    noted, is_new = path.with_name(f"{name}.seconds"), not path.exists()
     finished_run(path, config)
-    return path, f"{time.process_time() - began:.0f}" if is_new else ""
+    if is_new:
+        noted.write_text(f"{time.process_time() - began:.0f}", encoding="utf-8")
+    return path, noted.read_text(encoding="utf-8") if noted.exists() else ""
 
 
 def card_of(
