@@ -52,6 +52,8 @@ class Task:
     """The fastest of so many counts, except for compiling."""
     compiling: bool = True
     """Also the first score, with nothing compiled yet: a minute."""
+    episodes: int | None = None
+    """Of training, for a quick look at `defaults`; its own number if left out."""
     results: Path = results.FOLDER
     """Where the table goes."""
 
@@ -140,8 +142,9 @@ def measure_defaults(task: Task) -> None:
         tempfile.TemporaryDirectory() as place,
         results.table("defaults.csv", source=source, folder=task.results) as add,
     ):
+        few = [] if task.episodes is None else ["--episodes", str(task.episodes)]
         began, used = time.perf_counter(), _cpu_of_children()
-        subprocess.run([*command, "train", "--run", "any"], cwd=place, check=True)
+        subprocess.run([*command, "train", "--run", "any", *few], cwd=place, check=True)
         spent = Spent(time.perf_counter() - began, _cpu_of_children() - used)
         words = ("evaluate", "--policy", "any", "--red", "b_line", "--order", "all", "--json")
         card = json.loads(subprocess.check_output([*command, *words], cwd=place))
