@@ -37,7 +37,7 @@ battery: $(READY)  ## attacks on runs, settings, data and names; BATTERY=long ta
 
 bench: $(READY)  ## speed on this machine, and how long a user waits
 	$(BIN)/standing-orders bench sim
-	$(BIN)/python benchmarks/cold_start.py
+	$(BIN)/python benchmarks/cold_start.py start
 
 results: $(READY)  ## every table of the pages again: hours; go on with it by calling it again
 	$(BIN)/python benchmarks/all.py

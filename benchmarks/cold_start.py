@@ -1,22 +1,28 @@
-"""How long a user waits: help, an answer to bad input, a compile, a start from the cache.
+"""How long a user waits: for help, for an answer to bad input, for the first score and policy.
 
-Run: python benchmarks/cold_start.py [--before FOLDER/src]
+python benchmarks/cold_start.py start [--before FOLDER/src]
+python benchmarks/cold_start.py defaults
 
-With --before, the same commands by other sources (`git worktree add FOLDER COMMIT`) stand beside
-ours, measured in turns in one run.
+`start`: with --before, the same commands by other sources (`git worktree add FOLDER COMMIT`) stand
+beside ours, measured in turns in one run. `defaults`: `train` without options, and how many of the
+120 orders its policy keeps; some minutes.
 """
 
+import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+import tyro
+
+import results
 import standing_orders
-from results import launch
-from standing_orders.tables import Column, Table
 
 EPISODES = ("evaluate", "--policy", "heuristic", "--episodes", "2", "--json")
 TRAIN = ("train",)
@@ -32,33 +38,45 @@ BAD_INPUT = (
     ("detect", "evaluate", "no-such-run"),
     ("detect", "train", "--data", "no-such-file.csv", "--label", "y"),
 )
-COLUMNS = (
-    Column("standing-orders", is_text=True),
-    Column("before, s", ".2f"),
-    Column("now, s", ".2f"),
-)
 
 
 @dataclass(frozen=True)
 class Task:
     """What to measure."""
 
+    what: tyro.conf.Positional[Literal["start", "defaults"]] = "start"
+    """Starting up, or training without options."""
     before: Path | None = None
     """Sources of another version, the folder that holds standing_orders."""
     tries: int = 3
     """The fastest of so many counts, except for compiling."""
     compiling: bool = True
     """Also the first score, with nothing compiled yet: a minute."""
+    episodes: int | None = None
+    """Of training, for a quick look at `defaults`; its own number if left out."""
+    results: Path = results.FOLDER
+    """Where the table goes."""
 
 
-def seconds(words: tuple[str, ...], sources: Path, cache: str) -> float:
-    """Wall time of one command with its own cache folder; of training, to the first line."""
+@dataclass(frozen=True)
+class Spent:
+    """What a command took, in seconds."""
+
+    wall: float
+    cpu: float  # of one core: what it takes at least, however busy the machine is
+
+    def least(self, other: "Spent | None") -> "Spent":
+        """The smaller figures of two tries."""
+        if other is None:
+            return self
+        return Spent(min(self.wall, other.wall), min(self.cpu, other.cpu))
+
+
+def spend(words: tuple[str, ...], sources: Path, cache: str) -> Spent:
+    """Run one command with its own cache folder; of training, to the first line."""
     environment = os.environ | {"STANDING_ORDERS_CACHE_DIR": cache, "PYTHONPATH": str(sources)}
-    began = time.perf_counter()
     command = [sys.executable, "-m", "standing_orders", *words]
-    if words != TRAIN:
-        subprocess.run(command, env=environment, check=False, capture_output=True, cwd=cache)
-        return time.perf_counter() - began
+    began, used = time.perf_counter(), _cpu_of_children()
     with (
         tempfile.TemporaryDirectory() as place,
         subprocess.Popen(
@@ -66,36 +84,82 @@ def seconds(words: tuple[str, ...], sources: Path, cache: str) -> float:
         ) as process,
     ):
         assert process.stdout is not None
-        process.stdout.readline()
-        took = time.perf_counter() - began
-        process.kill()
-    return took
+        if words == TRAIN:
+            process.stdout.readline()
+            process.kill()
+        else:
+            process.stdout.read()
+        process.wait()
+        return Spent(time.perf_counter() - began, _cpu_of_children() - used)
 
 
-def main(task: Task) -> None:
-    """Measure and print."""
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def measure_start(task: Task) -> None:
+    """How long commands take before anything happens."""
     ours = Path(standing_orders.__file__).parents[1]
-    rows = []
-    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
+    source = f"python benchmarks/cold_start.py start; fastest of {task.tries}, one core"
+    with (
+        tempfile.TemporaryDirectory() as first,
+        tempfile.TemporaryDirectory() as second,
+        results.table("start.csv", source=source, folder=task.results) as add,
+    ):
         places = [(task.before.absolute() if task.before else None, first), (ours, second)]
 
-        def measure(words: tuple[str, ...], tries: int) -> list[float | None]:
-            best: list[float | None] = [None, None]
+        def row(name: str, words: tuple[str, ...], tries: int = task.tries) -> None:
+            best: list[Spent | None] = [None, None]
             for _ in range(tries):
                 for which, (sources, cache) in enumerate(places):
                     if sources is not None:
-                        took = seconds(words, sources, cache)
-                        best[which] = min(took, best[which] or took)
-            return best
+                        best[which] = spend(words, sources, cache).least(best[which])
+            before, now = best
+            assert now is not None
+            add(
+                command=name, before="" if before is None else f"{before.wall:.2f}",
+                before_cpu="" if before is None else f"{before.cpu:.2f}",
+                now=f"{now.wall:.2f}", now_cpu=f"{now.cpu:.2f}",
+            )  # fmt: skip
 
         for words in (*HELP, *BAD_INPUT):
-            rows.append((" ".join(words), *measure(words, task.tries)))
-        rows.append(("train: first sign of life", *measure(TRAIN, task.tries)))
+            row(f"`{' '.join(words)}`", words)
+        row("`train`, to its first line", TRAIN)
         if task.compiling:
-            rows.append(("first score, nothing compiled", *measure(EPISODES, 1)))
-            rows.append(("the same from the cache", *measure(EPISODES, task.tries)))
-    print(Table("wall time, fastest", COLUMNS, tuple(rows)))
+            row("the first score, nothing compiled", EPISODES, 1)
+            row("the same from the cache", EPISODES)
+
+
+def measure_defaults(task: Task) -> None:
+    """What comes of `train` without options, by the commands of the quick start."""
+    source = (
+        "python benchmarks/cold_start.py defaults; `train`, then `evaluate --red b_line --order "
+        "all`: n = 200 episodes an order, one training seed"
+    )
+    command = [sys.executable, "-m", "standing_orders"]
+    with (
+        tempfile.TemporaryDirectory() as place,
+        results.table("defaults.csv", source=source, folder=task.results) as add,
+    ):
+        few = [] if task.episodes is None else ["--episodes", str(task.episodes)]
+        began, used = time.perf_counter(), _cpu_of_children()
+        subprocess.run([*command, "train", "--run", "any", *few], cwd=place, check=True)
+        spent = Spent(time.perf_counter() - began, _cpu_of_children() - used)
+        words = ("evaluate", "--policy", "any", "--red", "b_line", "--order", "all", "--json")
+        card = json.loads(subprocess.check_output([*command, *words], cwd=place))
+        found = card["obedience"]["b_line"]["summary"]
+        add(
+            orders=found["orders"], passed=found["passed"], contested=f"{found['contested']:.4f}",
+            mean_return=f"{found['mean_return']:.1f}", minutes=f"{spent.wall / 60:.1f}",
+            cpu_minutes=f"{spent.cpu / 60:.1f}",
+        )  # fmt: skip
+
+
+def main(task: Task) -> None:
+    """Measure, print and write."""
+    {"start": measure_start, "defaults": measure_defaults}[task.what](task)
 
 
 if __name__ == "__main__":
-    launch(main, Task, __doc__)
+    results.launch(main, Task, __doc__)

@@ -31,3 +31,15 @@ def cluster() -> Iterator[Any]:
     pytest.importorskip("ray")
     with open_cluster(None, 2) as ray:
         yield ray
+
+
+@pytest.fixture(scope="package")
+def brief_endings() -> Iterator[None]:
+    """What a command that trained measures and plays at its end, with few episodes."""
+    from standing_orders.api import ending
+    from standing_orders.cli import report
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ending, "NUM_ORDERS_TOLD", 2)
+        patch.setattr(report, "EPISODES", 4)
+        yield

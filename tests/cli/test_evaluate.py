@@ -1,8 +1,12 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from standing_orders.config import SimConfig
+from standing_orders.evaluate import card
+from standing_orders.evaluate.obedience import Obedience, measure_obedience
 from standing_orders.version import VERSION
 from tests.cli.commands import run
 
@@ -20,13 +24,13 @@ def test_evaluate_prints_json_with_all_that_repeats_it(capsys: pytest.CaptureFix
     words = ("evaluate", "--policy", "random", "--episodes", "30", "--seed", "5", "--json")
     assert run(*words, "--rules", "leaderboard-2022", "--observation", "stock") == 0
     first = capsys.readouterr().out
-    card = json.loads(first)
-    assert {key: card[key] for key in card if key != "scores"} == {
+    found = json.loads(first)
+    assert {key: found[key] for key in found if key != "scores"} == {
         "policy": "random", "rules": "leaderboard-2022", "observation": "stock", "head_start": 0,
         "red_tempo": 1, "episodes": 30, "seed": 5, "version": VERSION, "simulator": "own",
     }  # fmt: skip
-    assert len(card["scores"]) == 16
-    assert set(card["scores"][0]["percentiles"]) == {
+    assert len(found["scores"]) == 16
+    assert set(found["scores"][0]["percentiles"]) == {
         "0", "5", "10", "25", "50", "75", "90", "95", "100",
     }  # fmt: skip
     assert run(*words, "--rules", "leaderboard-2022", "--observation", "stock") == 0
@@ -34,8 +38,13 @@ def test_evaluate_prints_json_with_all_that_repeats_it(capsys: pytest.CaptureFix
 
 
 def test_all_orders_are_told_to_a_policy_for_any_order(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def briefly(policy: Any, config: SimConfig, *words: Any, **options: Any) -> list[Obedience]:
+        short = config.model_copy(update={"horizon": 3})
+        return measure_obedience(policy, short, *words, **options)
+
+    monkeypatch.setattr(card, "measure_obedience", briefly)
     folder = str(tmp_path / "run")
     assert run("train", "--run", folder, "--episodes", "20", "--update-episodes", "20") == 0
     words = ("evaluate", "--policy", folder, "--red", "meander", "--episodes", "10")

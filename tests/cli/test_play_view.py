@@ -1,16 +1,20 @@
 """Watching an episode, step by step, back and forth."""
 
+import fcntl
 import io
 import os
 import pty
 import re
+import struct
+import termios
 import time
 from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console, RenderableType
+from rich.console import Console
 
 from standing_orders.cage2.defenders import ScriptedDefender
 from standing_orders.cli import keys
@@ -74,37 +78,27 @@ def test_with_a_speed_the_episode_plays_by_itself(monkeypatch: pytest.MonkeyPatc
 def test_the_board_is_drawn_again_when_the_terminal_gets_another_size(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Even right after it was drawn, and whatever COLUMNS says."""
     shown = answer(monkeypatch, "")
-    sizes = iter([None, None, "q"])
-
-    def wait(*_: object) -> str | None:
-        console.size = (160, 50)
-        return keys.QUIT if next(sizes) else None
-
-    console = play_module.Console()
-    monkeypatch.setattr(play_module, "Console", lambda **_: console)
-    monkeypatch.setattr(keys.LineKeyboard, "wait", wait)
+    sizes = chain([(110, 24), (110, 24)], repeat((160, 50)))
+    monkeypatch.setattr(play_module, "_size_of", lambda _: next(sizes))
+    looks = iter([None, None, None, keys.QUIT])
+    monkeypatch.setattr(keys.LineKeyboard, "wait", lambda *_: next(looks))
     watch(ScriptedDefender("sleep"), SimConfig(horizon=5), seed=0, speed=None, is_plain=False)
     assert steps_shown(shown) == [0, 0]
     assert "as admin" in shown.getvalue()  # a column for which there was no room before
 
 
-def test_a_new_size_right_after_the_board_was_drawn_is_seen_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    shown = answer(monkeypatch, "")
-    console, draw = play_module.Console(), play_module.render
-    monkeypatch.setattr(play_module, "Console", lambda **_: console)
-    looks = iter([None, keys.QUIT])
-    monkeypatch.setattr(keys.LineKeyboard, "wait", lambda *_: next(looks))
-
-    def draw_and_resize(frame: Frame, width: int, height: int) -> RenderableType:
-        console.size = (160, 50)
-        return draw(frame, width, height)
-
-    monkeypatch.setattr(play_module, "render", draw_and_resize)
-    watch(ScriptedDefender("sleep"), SimConfig(horizon=5), seed=0, speed=None, is_plain=False)
-    assert steps_shown(shown) == [0, 0]
+def test_the_size_is_the_terminals_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "24")
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as terminal:
+        console = Console(file=terminal, force_terminal=True)
+        for lines, columns in ((50, 160), (30, 100)):
+            fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+            assert play_module._size_of(console) == (columns, lines)
+    os.close(ours)
 
 
 def test_several_keys_typed_at_once_are_all_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,3 +48,15 @@ def test_flags_of_a_search_that_would_do_nothing_are_refused(
     words = ("search", "--resume", "--run", str(tmp_path), "--order-episodes", "3")
     assert run(*words) == 2
     assert "--order-episodes: of no effect with --resume" in capsys.readouterr().err
+
+
+def test_a_search_begins_with_a_policy_of_the_zoo(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("search", "--base-run", "zoo/any-b_line", "--run", str(tmp_path / "run"))
+    words += ("--budget", "40", "--update-episodes", "10", "--order-episodes", "10")
+    words += ("--evaluation-episodes", "4", "--gate.episodes", "4", "--prior", "none")
+    assert run(*words) == 0
+    seen = capsys.readouterr()
+    assert "red b_line, budget 40 episodes, seed 0" in seen.err
+    assert "40 of 40" in seen.out

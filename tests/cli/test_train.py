@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from standing_orders.api import starting
+from standing_orders.api import ending, starting
 from standing_orders.cli.app import INTERRUPTED
 from standing_orders.presets import list_presets
 from standing_orders.runs.folder import RunFolder
@@ -21,11 +21,12 @@ def test_preset_trains_and_its_policy_is_scored(
     words = ("train", "--preset", preset, "--run", folder, "--seed", "3")
     assert run(*words, "--episodes", "30", *QUICK) == 0
     assert "after 30 episodes" in capsys.readouterr().out
+    has_order = json.loads((tmp_path / "run" / "config.json").read_text())["order"] != "none"
     words = ("evaluate", "--policy", folder, "--red", "b_line", "--episodes", "10", "--json")
-    assert run(*words, "--order-episodes", "2") == 0
+    told = ("--order", "balanced") if has_order else ()
+    assert run(*words, "--order-episodes", "2", *told) == 0
     card = json.loads(capsys.readouterr().out)
     assert card["scores"][2]["horizon"] == 100
-    has_order = json.loads((tmp_path / "run" / "config.json").read_text())["order"] != "none"
     assert ("obedience" in card) == has_order
 
 
@@ -187,7 +188,7 @@ def test_training_ends_with_figures_on_fresh_episodes_and_plain_warnings(
     words = ("train", "--certainty", "none", "--episodes", "20", "--json", *QUICK)
     assert run(*words, "--run", folder) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["measured"]["orders"] == 12
+    assert found["measured"]["orders"] == ending.NUM_ORDERS_TOLD
     assert found["measured"]["return"] < 0
     assert any(text.startswith("barely trained: 20 episodes") for text in found["warnings"])
     assert any("does not listen" in text for text in found["warnings"])

@@ -188,6 +188,8 @@ def short_script(command: str, folder: Path) -> list[str]:
         "detect.py": ["--quick", "--seeds", "1"],
         "belief.py": ["--episodes", "2", "--orders", "2", "--results", str(folder)],
         "answer.py": ["--num-seeds", "2", "--visits", "8", "--results", str(folder)],
+        "cold_start.py": ["--tries", "1", "--no-compiling", "--episodes", "40", "--results",
+                          str(folder)],
         "compare.py": ["--quick", "--folder", str(folder)],
         "defenders.py": ["--episodes", "2", "--results", str(folder)],
         "collect.py": [
@@ -197,7 +199,7 @@ def short_script(command: str, folder: Path) -> list[str]:
         "speed.py": ["--seconds", "0.01", "--episodes", "100", "--results", str(folder)],
         "learner.py": ["--quick", "--folder", str(folder), "--seeds", "0"],
         "record.py": ["--quick", "--folder", str(folder), "--seeds", "0", "--reds", "meander"],
-    }
+    }  # fmt: skip
     return words + added.get(Path(words[0]).name, [])
 
 

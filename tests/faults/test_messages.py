@@ -27,7 +27,8 @@ from standing_orders.errors import (
 from standing_orders.runs.folder import RunFolder
 
 DEEP = "x = " + "[" * 20_000 + "]" * 20_000
-TINY = ("train", "--episodes", "40", "--update-episodes", "10", "--ppo.hidden", "8")
+TINY = ("train", "--episodes", "40", "--update-episodes", "10", "--ppo.hidden", "8",
+        "--gate.episodes", "4")  # fmt: skip
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
@@ -131,15 +132,18 @@ def test_sizes_beyond_memory_are_refused_with_the_number(
     assert not list(tmp_path.rglob("run.json"))
 
 
+@pytest.mark.usefixtures("brief_endings")
 def test_names_do_not_steer_the_terminal(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     name = "\x1b]0;x\x07[/bold]\u202e\udcff=1"
     assert main([*TINY, "--run", name]) == 0
+    few = ("--episodes", "2", "--order-episodes", "2", "--order", "0")
     for words in (
-        ("runs",), ("runs", "."), ("runs", "show", name), ("evaluate", "--policy", name),
-        ("play", "--policy", name), ("train", f"--{name}"), ("train", "--order", name), (name,),
+        ("runs",), ("runs", "."), ("runs", "show", name), ("evaluate", "--policy", name, *few),
+        ("play", "--policy", name, "--horizon", "2"), ("train", f"--{name}"),
+        ("train", "--order", name), (name,),
     ):  # fmt: skip
         main(list(words))
     said = capsys.readouterr()

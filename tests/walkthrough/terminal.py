@@ -42,7 +42,19 @@ class Terminal:
 
     def __enter__(self) -> Self:
         settings = [f"{name}={value}" for name, value in self._environment.items()]
-        shell = ["env", *settings, f"PS1={PROMPT}", "bash", "--norc", "--noprofile"]
+        # What a line editor in this process exported is not the size of that terminal.
+        shell = [
+            "env",
+            "-u",
+            "COLUMNS",
+            "-u",
+            "LINES",
+            *settings,
+            f"PS1={PROMPT}",
+            "bash",
+            "--norc",
+            "--noprofile",
+        ]
         size = ("-x", str(self.width), "-y", str(self.height))
         self._tmux("-f", "/dev/null", "new-session", "-d", *size, "-c", str(self._folder), *shell)
         self._tmux("set-option", "-g", "history-limit", "5000")

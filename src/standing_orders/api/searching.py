@@ -113,7 +113,8 @@ def search(
 
     path = Path(run)
     with open_engine(engine, address, config.parallel) as opened:
-        given = None if base is None else Path(base)
+        # Where it is: one of the zoo is in the package.
+        given = None if base is None else RunFolder.open(Path(base), kind="train").path
         state = begin(config, path, base=given, engine=opened, watch=watch, report=report)
     return SearchResult(path, state)
 

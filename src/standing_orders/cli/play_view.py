@@ -1,5 +1,6 @@
 """Watch one episode in the terminal: back and forth, at any size, with a summary at the end."""
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
@@ -130,6 +131,14 @@ def summarise(frame: Frame) -> Sequence[str]:
     return [*lines, *(f"rule {rule}" for rule in frame.rules)]
 
 
+def _size_of(console: Console) -> tuple[int, int]:
+    """Columns and lines as they are now: COLUMNS and LINES, if exported, are those of before."""
+    try:
+        return tuple(os.get_terminal_size(console.file.fileno()))
+    except (OSError, ValueError):  # it is no terminal
+        return console.size
+
+
 class _Player:
     """Shows frames as the user wants them, in whatever size the terminal has now."""
 
@@ -164,7 +173,7 @@ class _Player:
             wanted = keyboard.wait(min(left, _LOOK))
             if wanted is not None:
                 return wanted
-            if self._console.size != self._drawn_size:
+            if _size_of(self._console) != self._console.size:
                 self._show(live)
 
     def _is_over(self, wanted: str | None) -> bool:
@@ -197,7 +206,7 @@ class _Player:
         return True
 
     def _show(self, live: Live) -> None:
-        width, height = self._drawn_size = self._console.size
+        width, height = self._console.size = _size_of(self._console)
         if self._is_helping:
             live.update(Text(f"{self._about}\n\n{INTRODUCTION}\n\n{_KEYS_LINE}"), refresh=True)
             return

@@ -47,11 +47,12 @@ class Search(Resumable, WithPreset, Reporting, SearchConfig):
 
     def run(self) -> int:
         """Run the command."""
-        from standing_orders.api.searching import resume_search, search
-        from standing_orders.cli.report import leave_report
-
         folder = self.run_folder or Path("runs") / f"search-{self.red}-{self.seed}"
         self._look(folder)
+        about = f"red {self.red}, budget {self.budget:,} episodes, seed {self.seed}"
+        tell(f"{folder}: {'going on' if self.resume else about}")
+        from standing_orders.api.searching import resume_search, search
+        from standing_orders.cli.report import leave_report
         from standing_orders.cli.search_view import watch_search
 
         with resumable("search", folder), watch_search(folder) as watch:
