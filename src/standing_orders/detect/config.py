@@ -182,6 +182,9 @@ class DetectConfig(DataConfig):
     """Train a team that judges events."""
 
     seed: int = Field(0, ge=0, le=2**63 - 1, strict=True, description="Root seed.")
+    device: Literal["cpu", "cuda"] = Field(
+        "cpu", description="Where gradients are computed; a GPU gives other last bits than a CPU."
+    )
     checkpoint_every: int = Field(20, ge=1, strict=True, description="Updates between checkpoints.")
     costs: CostConfig = CostConfig()
     session_costs: SessionCosts = SessionCosts()

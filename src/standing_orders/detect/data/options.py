@@ -166,7 +166,7 @@ class DataConfig(Config):
     time: str | None = Field(
         None,
         description="Column to order events by: numbers, times, or text by ISO 8601; never an "
-        "input.",
+        "input itself, but the time since the event before is one in sessions.",
     )
     group: str | None = Field(
         None,
