@@ -50,10 +50,6 @@ class TeamConfig(Config):
         description="How ballots become a decision: a Byzantine-fault-tolerant quorum vote, the "
         "average of the agents' probabilities, which tolerates no fault, or no vote (one agent).",
     )
-    ties: Literal["alert", "record"] = Field(
-        "alert",
-        description="A tie between allow and everything else: alert, or by the agents' record.",
-    )
     network: Literal["mlp", "lstm"] = Field(
         "mlp",
         description="mlp: judges by the event and a summary of its session so far. "

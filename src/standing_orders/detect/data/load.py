@@ -297,22 +297,16 @@ def _parse(source: _Source) -> None:
     parsed = parse_columns(table.select(inputs), config.told)
     for column in parsed.columns:
         if isinstance(column, NumericColumn):
-            _check_numbers(source, column)
+            _note_numbers(source, column)
     source.columns.extend(parsed.columns)
     source.plan.extend(parsed.plan)
     source.dropped.update(parsed.dropped)
     source.notes.extend(parsed.notes)
 
 
-def _check_numbers(source: _Source, column: NumericColumn) -> None:
+def _note_numbers(source: _Source, column: NumericColumn) -> None:
     num_missing = int(column.is_missing.sum())
     num_infinite = int(np.isinf(column.values).sum())
-    if source.config.missing == "refuse" and num_missing + num_infinite:
-        row = int(np.flatnonzero(~np.isfinite(column.values))[0])
-        raise DataError(
-            f"column {column.name!r}: {num_missing} missing and {num_infinite} infinite values, "
-            f"the first in row {row + 1}; mend them, or let --missing indicator handle them"
-        )
     if num_missing:
         source.notes.append(f"{column.name}: {num_missing} missing values; training median")
     if num_infinite:
