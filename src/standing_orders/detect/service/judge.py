@@ -71,9 +71,7 @@ class Judge:
         """
         rows = table if isinstance(table, pa.Table) else pa.table(dict(table))
         follower = Follower(self, options or Options())
-        told = follower.judge(rows)
-        last = follower.close()
-        return replace_ends(told, last)
+        return merge(follower.judge(rows), follower.close())
 
     def agents(self) -> list[Agent]:
         """The agents, each with its own weights and view and nothing else."""
@@ -93,19 +91,6 @@ class Judge:
         }
         others = (self.session, self.time)
         return types | {name: pa.string() for name in others if name and name not in types}
-
-
-def replace_ends(told: Verdicts, last: Verdicts) -> Verdicts:
-    """Verdicts with the ends of sessions that come after them."""
-    arrays = ("rows", "actions", "proposed", "scores", "threat", "votes", "has_quorum")
-    shift = len(told.rows)
-    return Verdicts(
-        **{n: np.concatenate([getattr(told, n), getattr(last, n)]) for n in arrays},
-        keys=[*told.keys, *last.keys],
-        margins={n: np.concatenate([v, last.margins[n]]) for n, v in told.margins.items()},
-        unfit=told.unfit,
-        why=told.why | {index + shift: one for index, one in last.why.items()},
-    )
 
 
 def open_team(path: Path) -> Judge:
