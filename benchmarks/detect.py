@@ -190,7 +190,7 @@ def measure_records(task: Task) -> None:
             show(f"{name}, boosting", boosting)
     with task.table("detect-records") as add:
         for name, (teams, boosting) in measured.items():
-            row: dict[str, Any] = {"data": TITLES[name]}
+            row: dict[str, Any] = {"data": TITLES[name], "splits": len(teams)}
             for figure in KEPT[:2]:
                 row |= cells(f"{figure}_team", teams, figure=figure)
                 row |= cells(f"{figure}_boosting", boosting, figure=figure)
@@ -201,7 +201,7 @@ def measure_records(task: Task) -> None:
     with task.table("detect-sensors", note) as add:
         for name, pair in measured.items():
             for label, rows in zip(("team", "gradient boosting"), pair, strict=True):
-                row = {"data": TITLES[name], "decider": label}
+                row = {"data": TITLES[name], "decider": label, "splits": len(rows)}
                 for figure in ("honest", *SENSOR_FIGURES):
                     row |= cells(figure, rows)
                 add(**row)
@@ -253,6 +253,7 @@ def measure_sessions(
                 add(
                     data=TITLES[name],
                     decider=label,
+                    splits=len(own),
                     **cells("cost", own, figure="mean_cost"),
                     events_seen=cells("seen", own, figure="mean_events_seen", digits=1)["seen"],
                     attacks_detected=cells("hits", own, figure="detection_rate", digits=2)["hits"],

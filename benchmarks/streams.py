@@ -1,5 +1,6 @@
-"""`detect score` under attack: killed again and again while its log grows, and fed damaged logs.
+"""`detect score` in service: how fast, killed again and again while its log grows, damaged logs.
 
+python benchmarks/streams.py speed      # events/s and latency in one process, as `bench detect`
 python benchmarks/streams.py kills      # is an event lost, or judged otherwise?
 python benchmarks/streams.py mangled    # a verdict or one clear message, and bounded memory?
 """
@@ -27,6 +28,7 @@ import pyarrow.parquet as pa_parquet  # type: ignore[import-untyped]
 import tyro
 
 import results
+from standing_orders.detect.bench import VARIANTS, measure_detect
 from standing_orders.detect.config import DetectConfig, LearnConfig, TeamConfig
 from standing_orders.detect.learn.run import train
 from standing_orders.detect.service.judge import Judge, Options, open_team
@@ -46,7 +48,8 @@ Row = dict[str, Any]
 class Task:
     """What to do, and how often."""
 
-    what: tyro.conf.Positional[Literal["kills", "mangled"]]
+    what: tyro.conf.Positional[Literal["speed", "kills", "mangled"]]
+    seconds: float = 2.0  # for each way and batch size
     kills: int = 200
     events: int = 20_000  # of the stream that is killed
     sessions: int = 1_000
@@ -224,6 +227,24 @@ def _train(folder: Path) -> Path:
     return folder / "run"
 
 
+def measure_speed(task: Task, _: Path) -> None:
+    """All that `bench detect` measures in one process, on one core."""
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    source = (
+        f"python benchmarks/streams.py speed --seconds {task.seconds:g}; one core, load average "
+        f"{os.getloadavg()[0]:.1f} at the beginning; 30 numbers and 6 categories"
+    )
+    with results.table("detect-speed.csv", source=source, folder=task.results) as add:
+        cells = measure_detect(seconds=task.seconds, rows=(10_000,), limit=300, variants=VARIANTS)
+        for cell in cells:
+            numbers = {"rate": cell.rate, "p50": cell.p50, "p99": cell.p99, "seconds": cell.seconds}
+            shown = {
+                name: "" if value is None else f"{value:.0f}" if name == "rate" else f"{value:.2f}"
+                for name, value in numbers.items()
+            }
+            add(what=cell.what, size=cell.size, **shown)
+
+
 def measure_kills(task: Task, folder: Path) -> None:
     """Judge a log in one go and under kills, and compare."""
     run = _train(folder)
@@ -267,11 +288,14 @@ def _memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+MEASURES = {"speed": measure_speed, "kills": measure_kills, "mangled": measure_mangled}
+
+
 def main(task: Task) -> None:
     """Do it in a folder that is removed."""
     use_one_thread()
     with tempfile.TemporaryDirectory(prefix="standing-orders-streams-") as name:
-        (measure_kills if task.what == "kills" else measure_mangled)(task, Path(name))
+        MEASURES[task.what](task, Path(name))
 
 
 if __name__ == "__main__":

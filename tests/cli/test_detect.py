@@ -39,7 +39,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trained(log: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained") / "run"
     words = ("detect", "train", "--data", str(log), "--label", "label", "--run", str(folder))
-    assert run(*words, "--categorical", "port", *SMALL) == 0
+    assert run(*words, "--columns", "port=category", *SMALL) == 0
     return folder
 
 

@@ -196,6 +196,10 @@ def short_script(command: str, folder: Path) -> list[str]:
             *("--workers", "2", "--seconds", "0.1", "--rounds", "1", "--episodes", "4"),
             *("--played", "2", "--seeds", "0", "--results", str(folder)),
         ],
+        "streams.py": [
+            *("--kills", "2", "--events", "200", "--files", "5", "--seconds", "0.05"),
+            *("--results", str(folder)),
+        ],
         "speed.py": ["--seconds", "0.01", "--episodes", "100", "--results", str(folder)],
         "learner.py": ["--quick", "--folder", str(folder), "--seeds", "0"],
         "record.py": ["--quick", "--folder", str(folder), "--seeds", "0", "--reds", "meander"],

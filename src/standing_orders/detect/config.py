@@ -50,10 +50,6 @@ class TeamConfig(Config):
         description="How ballots become a decision: a Byzantine-fault-tolerant quorum vote, the "
         "average of the agents' probabilities, which tolerates no fault, or no vote (one agent).",
     )
-    ties: Literal["alert", "record"] = Field(
-        "alert",
-        description="A tie between allow and everything else: alert, or by the agents' record.",
-    )
     network: Literal["mlp", "lstm"] = Field(
         "mlp",
         description="mlp: judges by the event and a summary of its session so far. "
@@ -182,6 +178,9 @@ class DetectConfig(DataConfig):
     """Train a team that judges events."""
 
     seed: int = Field(0, ge=0, le=2**63 - 1, strict=True, description="Root seed.")
+    device: Literal["cpu", "cuda"] = Field(
+        "cpu", description="Where gradients are computed; a GPU gives other last bits than a CPU."
+    )
     checkpoint_every: int = Field(20, ge=1, strict=True, description="Updates between checkpoints.")
     costs: CostConfig = CostConfig()
     session_costs: SessionCosts = SessionCosts()

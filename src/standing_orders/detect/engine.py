@@ -229,7 +229,7 @@ def opinion_of(log_probs: Tensor) -> tuple[NDArray[np.float64], NDArray[np.int8]
 def count_votes(votes: Votes, probs: NDArray[np.float64], config: TeamConfig) -> Outcome:
     """What the team decides: by a quorum of the ballots, or by the mean of the probabilities."""
     if config.vote == "quorum":
-        outcome = decide(votes, config.faults, num_choices=NUM_ACTIONS, ties=config.ties)
+        outcome = decide(votes, config.faults, num_choices=NUM_ACTIONS)
         return Outcome(outcome.choices.astype(np.int64), outcome.has_quorum)
     actions = probs.mean(axis=0).argmax(axis=-1).astype(np.int64)
     return Outcome(actions, np.ones(len(actions), dtype=np.bool_))

@@ -27,7 +27,6 @@ to n = 7.
 """
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +35,6 @@ from standing_orders.errors import VotingError
 
 MISSING = -1  # the ballot of an agent that cast none; any number that is no choice is the same
 FALLBACK = 1  # the outcome without a quorum
-
-Ties = Literal["alert", "record"]
-TIES: tuple[str, ...] = get_args(Ties)
 
 
 @dataclass(frozen=True)
@@ -93,7 +89,7 @@ class Committee:
 class Decision:
     """Outcome of a vote on each of many events."""
 
-    choices: NDArray[np.int8]  # (num_events,): 1 where there is no quorum, unless ties say else
+    choices: NDArray[np.int8]  # (num_events,): 1 where there is no quorum
     has_quorum: NDArray[np.bool_]  # (num_events,)
 
     @property
@@ -107,18 +103,14 @@ def decide(
     f: int,
     *,
     num_choices: int,
-    ties: Ties = "alert",
 ) -> Decision:
     """Count the ballots of many events; see the rule and its claims at the top of this module.
 
     Args:
-        votes: one row per event in the order of arrival, one column per agent: a choice, or
-            `MISSING`. A number that is no choice is a missing ballot.
+        votes: one row per event, one column per agent: a choice, or `MISSING`. A number that is no
+            choice is a missing ballot.
         f: number of faulty agents tolerated, at least 0.
         num_choices: rungs of the ladder, at least 2.
-        ties: between 0 and more: 1 (`alert`), or 0 or 1 by the track `record` of the agents over
-            the earlier events. Claim 1 holds either way: both sides of a tie hold an honest ballot.
-            Both count as no quorum.
 
     Raises:
         VotingError: n < 2f + 1, a quorum of one, or votes that are no table of whole numbers.
@@ -136,8 +128,6 @@ def decide(
             f"votes of shape {votes.shape} and type {votes.dtype}: must be whole numbers, one row "
             "per event and one column per agent"
         )
-    if ties not in TIES:
-        raise VotingError(f"ties {ties!r}: must be one of {', '.join(TIES)}")
     num_agents = votes.shape[1]
     check_quorum_bound(num_agents, f)
     _check_counts(num_agents, f, num_choices)
@@ -151,10 +141,6 @@ def decide(
     is_tied = has_enough & (2 * num_at_least[1] == num_valid)
     has_quorum = has_enough & ~is_tied
     choices[~has_quorum] = FALLBACK
-    if ties == "record":
-        is_valid = (votes >= 0) & (votes < num_choices)
-        counted = np.where(has_quorum, choices, MISSING)
-        choices[is_tied] = _by_record(counted, np.where(is_valid, votes, MISSING), is_tied)
     return Decision(choices=choices, has_quorum=has_quorum)
 
 
@@ -178,36 +164,3 @@ def _check_counts(n: int, f: int, num_choices: int = 2) -> None:
     for name, value, least in (("n", n, 1), ("f", f, 0), ("num_choices", num_choices, 2)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise VotingError(f"{name} = {value!r}: must be a whole number of at least {least}")
-
-
-def _by_record(
-    choices: NDArray[np.integer],  # (num_events,): MISSING without a quorum
-    votes: NDArray[np.integer],  # (num_events, n): a choice or MISSING
-    is_tied: NDArray[np.bool_],  # (num_events,)
-) -> NDArray[np.int64]:  # (num_ties,)
-    """0 or 1 for each tie, by how each agent voted when the team chose 0 and when it chose more.
-
-    With the counts of the events before the tie (each started at 1) it is 1 if
-
-        log (P(more) / P(0)) + sum_i log (P(vote_i | more) / P(vote_i | 0)) > 0
-
-    over the agents that voted. An earlier tie counts half and half: left out, an agent whose errors
-    all ended in ties would seem to make none. An agent that always casts the same adds nothing.
-    (Naive Bayes of Dawid and Skene, 1979, with the vote in place of the truth.) A liar with a good
-    record can win a tie, and cannot do more than that.
-    """
-    tied = np.flatnonzero(is_tied)
-
-    def before(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray((np.cumsum(weights) - weights)[tied])
-
-    more = np.where(is_tied, 0.5, 1.0 * (choices > 0))
-    nothing = np.where(is_tied, 0.5, 1.0 * (choices == 0))
-    score = np.log((before(more) + 1) / (before(nothing) + 1))
-    for ballots in votes.T:
-        num_ballots = [before((ballots >= 0) * weight) for weight in (more, nothing)]
-        for is_vote in (ballots == 0, ballots > 0):
-            num_votes = [before(is_vote * weight) for weight in (more, nothing)]
-            share = [(num_votes[k] + 1) / (num_ballots[k] + 2) for k in range(2)]
-            score += np.where(is_vote[tied], np.log(share[0] / share[1]), 0.0)
-    return np.where(score > 0, 1, 0)

@@ -78,9 +78,7 @@ def test_missing_numbers_become_the_training_median_and_say_so() -> None:
     assert features[5, 1] == 0
 
 
-def test_missing_numbers_stay_silent_on_request_or_if_training_had_none() -> None:
-    silent = DataConfig(pieces=0, missing="median")
-    assert encode(numbers(1, 2, 9, np.nan), 4, silent)[0] == ("x",)
+def test_missing_numbers_stay_silent_if_training_had_none() -> None:
     names, features = encode(numbers(1, 2, 9, np.nan, 2), 3)
     assert names == ("x",)
     assert features[3] == features[4]
@@ -135,8 +133,6 @@ def test_a_number_that_only_says_whether_it_is_there_is_that_one_feature() -> No
     names, features = encode(numbers(5, np.nan, 5, np.nan), 4)
     assert names == ("x=missing",)
     assert features[:, 0].tolist() == [0, 1, 0, 1]
-    silent = DataConfig(pieces=0, missing="median")
-    assert fit_encoder([numbers(5, np.nan, 5)], np.arange(3), silent)[1] == {"x": CONSTANT}
 
 
 def test_no_training_feature_is_ever_constant() -> None:
@@ -145,9 +141,7 @@ def test_no_training_feature_is_ever_constant() -> None:
         size = int(rng.integers(2, 60))
         pool = np.array([0, 1, 5, -2.5, 1e-9, 1e300, np.inf, -np.inf, np.nan])
         values = rng.choice(pool[: rng.integers(1, 10)], size=size)
-        options = DataConfig(
-            pieces=int(rng.integers(0, 9)), missing=("median", "indicator")[rng.integers(2)]
-        )
+        options = DataConfig(pieces=int(rng.integers(0, 9)))
         encoder, _ = fit_encoder([numbers(*values)], np.arange(size), options)
         features = encoder.encode([numbers(*values)], np.arange(size))
         assert np.isfinite(features).all()

@@ -116,7 +116,9 @@ def test_constant_inputs_never_reach_the_agents(file: Path) -> None:
 
 
 def test_sessions_are_never_cut_across_parts(file: Path) -> None:
-    dataset = load_file(file, session="user", time="when", split="stratified", numeric=("id",))
+    dataset = load_file(
+        file, session="user", time="when", split="stratified", columns=("id=number",)
+    )
     assert dataset.task == "sessions"
     parts = (dataset.train, dataset.validation, dataset.test)
     assert sum(part.num_sessions for part in parts) == 60
@@ -211,7 +213,7 @@ def test_duplicates_go_on_request(tmp_path: Path) -> None:
     assert counts == [200, 400]
 
 
-def test_missing_and_infinite_numbers_are_handled_or_refused(tmp_path: Path) -> None:
+def test_missing_and_infinite_numbers_are_handled_and_noted(tmp_path: Path) -> None:
     table = make_table()
     size = table["size"].to_numpy().copy()
     size[::7], size[1::50] = np.nan, np.inf
@@ -220,9 +222,6 @@ def test_missing_and_infinite_numbers_are_handled_or_refused(tmp_path: Path) -> 
     assert "size=missing" in dataset.train.columns
     assert any(note.startswith("size: 57 missing values") for note in dataset.notes)
     assert any(note.startswith("size: 8 infinite values") for note in dataset.notes)
-    assert "size=missing" not in load_file(path, missing="median").train.columns
-    with pytest.raises(DataError, match=r"'size': 57 missing and 8 infinite.*the first in row 1;"):
-        load_file(path, missing="refuse")
 
 
 def test_without_files_the_synthetic_stream_is_made() -> None:
@@ -245,7 +244,6 @@ def constant_label(value: int) -> pa.Table:
         ({"label": "class"}, ConfigError, "label: no column 'class'; there are id, size, proto"),
         ({"ignore": ("sise",)}, ConfigError, "ignore: no column 'sise'; there are id"),
         ({"label": "user"}, DataError, "'user' is not binary: it has 60 values"),
-        ({"numeric": ("user",), "categorical": ("user",)}, ConfigError, "'user' cannot be both"),
         ({"split": "time"}, ConfigError, "split = 'time': name the column to split by"),
         ({"time": "proto"}, ConfigError, "time: column 'proto' holds text such as 'tcp'"),
         ({"session": "user", "trace": "proto"}, ConfigError, "session, trace: either"),

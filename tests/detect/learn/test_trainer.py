@@ -166,6 +166,12 @@ def test_options_that_do_not_go_together_are_refused() -> None:
         Trainer(config_of(rules={"enforce": ("detection=shield",)}), data)
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is such a device here")
+def test_a_device_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ConfigError, match="device = 'cuda': torch sees no such device"):
+        Trainer(DetectConfig(device="cuda"), make_records())
+
+
 def test_every_rule_can_have_a_mode_of_its_own() -> None:
     rules = {
         "mode": "lagrange", "enforce": ("detection", "blocking=shield", "calm=fine"),

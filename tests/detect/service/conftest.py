@@ -69,11 +69,11 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def sessions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same of sessions, under a shield."""
+    """The same of sessions with times, under a shield."""
     folder = tmp_path_factory.mktemp("sessions")
     write_csv(folder / "train.csv", make_rows(900, 3, sessions=120))
     write_csv(folder / "test.csv", make_rows(240, 4, sessions=40))
-    train_team(folder, session="user", rules={"mode": "shield"})
+    train_team(folder, session="user", time="ts", rules={"mode": "shield"})
     return folder
 
 

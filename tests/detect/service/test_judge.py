@@ -9,6 +9,7 @@ import pyarrow.csv as pa_csv
 import pytest
 
 import standing_orders
+from standing_orders.detect.data.sessions import GAP
 from standing_orders.detect.learn.run import load_team
 from standing_orders.detect.service.judge import Follower, Judge, Options, open_team
 from standing_orders.detect.service.verdicts import Verdicts
@@ -67,6 +68,15 @@ def test_one_by_one_is_the_same_as_all_at_once(
         assert np.array_equal(both, found, equal_nan=True)
     reasons = [one for part in parts for _, one in sorted(part.why.items())]
     assert reasons == [one for _, one in sorted(whole.why.items())]
+
+
+def test_the_time_since_the_event_before_is_an_input_of_sessions(sessions: Path) -> None:
+    judge = open_team(sessions / "run")
+    assert GAP in judge.standard.schema.inputs and GAP not in judge.wanted()
+    row = {name: [values[0]] * 2 for name, values in table_of(sessions).to_pydict().items()}
+    scores = [judge.judge(row | {"ts": [0.0, gap]}).scores for gap in (1.0, 1.0, 900.0)]
+    assert np.array_equal(scores[0], scores[1])
+    assert scores[0][0] == scores[2][0] and scores[0][1] != scores[2][1]
 
 
 def test_memory_and_monitors_go_on_from_a_snapshot(sessions: Path) -> None:

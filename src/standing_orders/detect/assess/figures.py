@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from standing_orders.detect.actions import ALLOW
 from standing_orders.detect.assess.baselines import Decider
-from standing_orders.detect.calibration import fit_calibration
 from standing_orders.detect.config import DetectConfig
 from standing_orders.detect.costs import Game, play
 from standing_orders.detect.data.events import DataSet, Task
@@ -23,7 +22,7 @@ from standing_orders.detect.metrics import (
     session_figures,
     sweep,
 )
-from standing_orders.detect.standard import Standard
+from standing_orders.detect.standard import Standard, fit_calibration
 from standing_orders.detect.team import Decisions
 from standing_orders.seeding import child_seed
 from standing_orders.stats import Interval, bootstrap_interval

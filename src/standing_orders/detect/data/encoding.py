@@ -217,20 +217,19 @@ def fit_encoder(
     Args:
         columns: the columns of all rows.
         rows: the training rows; nothing else is looked at.
-        config: its `pieces`, `max_values` and `missing`.
+        config: its `pieces` and `max_values`.
 
     Returns:
         The encoder, and why some columns are not in it.
     """
     parts: list[NumberEncoder | WordEncoder] = []
     dropped = {}
-    marks_missing = config.missing == "indicator"
     for column in columns:
         part: NumberEncoder | WordEncoder | None
         if isinstance(column, NumericColumn):
-            part = _fit_numbers(column, rows, config.pieces, marks_missing)
+            part = _fit_numbers(column, rows, config.pieces)
         else:
-            part = _fit_words(column, rows, config.max_values, marks_missing)
+            part = _fit_words(column, rows, config.max_values)
         if part is None:
             dropped[column.name] = CONSTANT
         elif len(part.features):
@@ -248,13 +247,12 @@ def _signed_log(x: NDArray[np.float64], unit: float | NDArray[np.float64]) -> ND
 
 
 def _fit_numbers(
-    column: NumericColumn, rows: NDArray[np.int64], pieces: int, marks_missing: bool
+    column: NumericColumn, rows: NDArray[np.int64], pieces: int
 ) -> NumberEncoder | None:
     values = column.values[rows]
     finite = values[np.abs(values) <= HUGE]
-    had_missing = bool(np.isnan(values).any())
-    marks_missing = marks_missing and had_missing
-    if not len(finite) or (finite.min() == finite.max() and not marks_missing):
+    has_missing = bool(np.isnan(values).any())
+    if not len(finite) or (finite.min() == finite.max() and not has_missing):
         return None
     low, high, median = float(finite.min()), float(finite.max()), float(np.median(finite))
     sizes = np.abs(finite[finite != 0])
@@ -272,14 +270,12 @@ def _fit_numbers(
         deviation=float(z.std()) if high > low else 0.0,
         # One piece alone would say what z says.
         edges=edges if pieces and len(edges) > 2 else np.empty(0),
-        marks_missing=marks_missing,
-        had_missing=had_missing,
+        marks_missing=has_missing,
+        had_missing=has_missing,
     )
 
 
-def _fit_words(
-    column: WordColumn, rows: NDArray[np.int64], max_values: int, marks_missing: bool
-) -> WordEncoder | None:
+def _fit_words(column: WordColumn, rows: NDArray[np.int64], max_values: int) -> WordEncoder | None:
     codes = column.values[rows]
     if len(np.unique(codes)) == 1:
         return None
@@ -288,7 +284,7 @@ def _fit_words(
     # A small training part has no value that is frequent in absolute terms.
     enough = min(MIN_COUNT, max(2, len(rows) // 50))
     frequent = [int(code) for code in by_count if counts[code] >= enough]
-    marks_missing = bool(frequent) and marks_missing and bool((codes < 0).any())
+    marks_missing = bool(frequent) and bool((codes < 0).any())
     is_rare = ~np.isin(codes, frequent) & ~(marks_missing & (codes < 0))
     rare = np.setdiff1d(codes[codes >= 0], frequent)
     return WordEncoder(

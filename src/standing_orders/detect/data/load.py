@@ -36,6 +36,7 @@ from standing_orders.detect.data.options import (
 from standing_orders.detect.data.plan import Planned
 from standing_orders.detect.data.schema import Schema
 from standing_orders.detect.data.sessions import (
+    GAP,
     PART_NAMES,
     TEST,
     TRAIN,
@@ -142,7 +143,7 @@ def _schema(source: _Source, train: Grouped, encoder: Encoder) -> Schema | None:
     return Schema(
         name=source.config.data_name,
         task="sessions" if source.config.session else "records",
-        names=tuple(source.table.column_names),
+        names=tuple(name for name in source.table.column_names if name != GAP),
         plan=tuple(source.plan),
         encoder=encoder,
         histograms=fit_histograms(columns, train.rows),
@@ -184,6 +185,8 @@ def load_more(config: DataConfig, schema: Schema) -> Events:
     known = (schema.benign, schema.attack_names)
     attacks, names = read_labels(table, config, known)
     grouped = _group(config, table, attacks, _times(config, table, []), None)
+    if GAP in schema.inputs:
+        table = _with_gaps(table, grouped)
     return Events(
         features=schema.read(table).features[grouped.rows],
         columns=schema.encoder.columns,
@@ -216,10 +219,17 @@ def _read_source(config: DataConfig) -> _Source:
             notes.append(meant)
     traces = read_traces(table[config.trace], config) if config.trace else None
     grouped = _group(config, table, attacks, _times(config, table, notes), traces)
+    if config.session and config.time:
+        table = _with_gaps(table, grouped)
     source = _Source(config, table, is_test, grouped, names, benign, traces, notes=notes)
     if traces is None:
         _parse(source)
     return source
+
+
+def _with_gaps(table: pa.Table, grouped: Grouped) -> pa.Table:
+    """With the time since the event before as a column: attacks may be hasty, or patient."""
+    return table.append_column(GAP, pa.array(grouped.gaps(table.num_rows)))
 
 
 def _names(paths: Sequence[Path]) -> str:
@@ -287,22 +297,16 @@ def _parse(source: _Source) -> None:
     parsed = parse_columns(table.select(inputs), config.told)
     for column in parsed.columns:
         if isinstance(column, NumericColumn):
-            _check_numbers(source, column)
+            _note_numbers(source, column)
     source.columns.extend(parsed.columns)
     source.plan.extend(parsed.plan)
     source.dropped.update(parsed.dropped)
     source.notes.extend(parsed.notes)
 
 
-def _check_numbers(source: _Source, column: NumericColumn) -> None:
+def _note_numbers(source: _Source, column: NumericColumn) -> None:
     num_missing = int(column.is_missing.sum())
     num_infinite = int(np.isinf(column.values).sum())
-    if source.config.missing == "refuse" and num_missing + num_infinite:
-        row = int(np.flatnonzero(~np.isfinite(column.values))[0])
-        raise DataError(
-            f"column {column.name!r}: {num_missing} missing and {num_infinite} infinite values, "
-            f"the first in row {row + 1}; mend them, or let --missing indicator handle them"
-        )
     if num_missing:
         source.notes.append(f"{column.name}: {num_missing} missing values; training median")
     if num_infinite:

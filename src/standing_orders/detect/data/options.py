@@ -99,7 +99,7 @@ ADAPTERS: dict[str, Adapter] = {
         files=("trace_e5_20190507_500k.parquet",),
         options={
             "time": "timestamp_ns",
-            "categorical": ("event_type", "file_path", "protection"),
+            "columns": ("event_type=category", "file_path=category", "protection=category"),
             "ignore": (
                 *("is_suspicious", "part", "record_type", "sequence", "thread_id"),
                 *("subject", "object", "entity", "memory_address", "pid"),
@@ -166,7 +166,7 @@ class DataConfig(Config):
     time: str | None = Field(
         None,
         description="Column to order events by: numbers, times, or text by ISO 8601; never an "
-        "input.",
+        "input itself, but the time since the event before is one in sessions.",
     )
     group: str | None = Field(
         None,
@@ -195,21 +195,11 @@ class DataConfig(Config):
         description="Columns that are no inputs: row numbers, addresses, anything not known when "
         "the event happens.",
     )
-    numeric: tuple[str, ...] = Field(
-        (), description="Columns to read as numbers; also keeps one that looks like the label."
-    )
-    categorical: tuple[str, ...] = Field(
-        (), description="Columns to read as categories, such as ports or status codes."
-    )
     columns: tuple[str, ...] = Field(
         (),
         description="What columns are for, whatever they look like: NAME=KIND, where KIND is "
-        "number, category, port, network (the kind of network that an address is of) or out.",
-    )
-    missing: Literal["indicator", "median", "refuse"] = Field(
-        "indicator",
-        description="Missing numbers become the training median; 'indicator' also adds an input "
-        "that says so, 'refuse' stops at the first missing or infinite number.",
+        "number, category, port, network (the kind of network that an address is of) or out; also "
+        "keeps one that looks like the label.",
     )
     session_end: bool = Field(
         False,
@@ -285,8 +275,7 @@ class DataConfig(Config):
     @property
     def told(self) -> dict[str, Kind]:
         """What the user says that columns are for; the names in `ignore` are not among them."""
-        kinds: dict[str, Kind] = dict.fromkeys(self.numeric, "number")
-        return kinds | dict.fromkeys(self.categorical, "category") | parse_told(self.columns)
+        return parse_told(self.columns)
 
     @property
     def split_method(self) -> Literal["stratified", "time", "group"]:
@@ -318,8 +307,6 @@ class DataConfig(Config):
             raise ConfigError("validation_share, test_share: they leave nothing to train on")
         if self.label is None and has_labels:
             raise ConfigError("label: name the column that says what is a threat, with --label")
-        if both := sorted({*self.numeric} & {*self.categorical}):
-            raise ConfigError(f"numeric, categorical: {both[0]!r} cannot be both")
         files = [path.absolute() for path in (*self.data, *self.test_data)]
         if twice := [path for path in files if files.count(path) > 1]:
             raise ConfigError(
@@ -343,8 +330,8 @@ class DataConfig(Config):
             ConfigError: says which columns there are.
         """
         named = [(role, getattr(self, role)) for role in ROLES]
-        named += [(o, c) for o in ("ignore", "numeric", "categorical") for c in getattr(self, o)]
-        named += [("columns", name) for name in parse_told(self.columns)]
+        named += [("ignore", name) for name in self.ignore]
+        named += [("columns", name) for name in self.told]
         for option, column in named:
             if column is not None and column not in there:
                 raise ConfigError(

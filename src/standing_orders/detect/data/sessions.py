@@ -9,6 +9,7 @@ from standing_orders.detect.data.events import Sessions
 from standing_orders.errors import ConfigError
 
 TRAIN, VALIDATION, TEST = range(3)
+GAP = "seconds since the event before"  # a column that is made of sessions with times
 PART_NAMES = ("training", "validation", "test")
 Shares = tuple[float, float, float]  # of training, validation and test; they sum to 1
 
@@ -37,6 +38,15 @@ class Grouped:
     def session_attacks(self) -> NDArray[np.int64]:  # (num_sessions,)
         """Attack of each session, -1 = benign; the highest number of several."""
         return self.sessions.fold(np.maximum, self.attacks)
+
+    def gaps(self, num_rows: int) -> NDArray[np.float64]:  # (num_rows,)
+        """Seconds since the event before in its session, NaN for the first, by row of the file."""
+        found = np.full(num_rows, np.nan)
+        if self.times is not None:
+            gaps = np.diff(self.times, prepend=np.nan)
+            gaps[self.firsts] = np.nan
+            found[self.rows] = gaps
+        return found
 
     def take(self, chosen: NDArray[np.int64]) -> "Grouped":
         """Some sessions, in the order given."""

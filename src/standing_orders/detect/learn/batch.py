@@ -182,6 +182,11 @@ class Batch:
         cut: dict[str, Any] = {name: getattr(self, name)[:, rows] for name in by_agent}
         return Batch(features=self.features[rows], sessions=self.sessions.take(chosen), **cut)
 
+    def to(self, device: torch.device) -> "Batch":
+        """The same on a device."""
+        tensors = {name: one.to(device) for name, one in vars(self).items() if name != "sessions"}
+        return Batch(sessions=self.sessions, **tensors)
+
 
 def build_batch(rollout: Rollout, config: LearnConfig) -> Batch:
     """Everything the loss needs.

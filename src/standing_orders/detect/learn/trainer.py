@@ -1,6 +1,8 @@
 """The training loop of a team: draw sessions, judge them, learn, record."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -26,7 +28,7 @@ from standing_orders.detect.standard import fit_standard
 from standing_orders.detect.tamper import with_tampered_copies
 from standing_orders.detect.team import Judged, Team, as_streams, make_book, make_network, prepare
 from standing_orders.detect.views import sensors_of
-from standing_orders.errors import NumericsError
+from standing_orders.errors import ConfigError, NumericsError
 from standing_orders.learn import learner, ppo
 from standing_orders.learn.snapshot import Arrays, network_arrays, restore_network
 from standing_orders.seeding import child_seed
@@ -64,6 +66,7 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
     def __init__(self, config: DetectConfig, data: DataSet) -> None:
         config = config.settled(data.task)
         check_together(config)
+        check_device(config.device)
         train, origins = data.train, np.arange(data.train.num_sessions)
         sensors = list(sensors_of(train, config.team).values())
         if config.learn.tamper and len(sensors) > 1:
@@ -146,18 +149,19 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         return self._record(rollout, stats, now) | {"prices": prices, "foresight": foreseen}
 
     def _update(self, rollout: Rollout, now: LearnConfig) -> ppo.UpdateStats:
-        batch = build_batch(rollout, now)
-        found = ppo.fit(
-            self.network,
-            self.optimiser,
-            lambda items: total_loss(self.network, batch.take(items), now),
-            num_items=batch.sessions.num_sessions,
-            epochs=now.epochs,
-            minibatches=now.minibatches,
-            max_gradient=now.max_gradient,
-            max_kl=now.max_kl,
-            seed=self._seed("update"),
-        )
+        with on_device(self.network, self.optimiser, self.config.device) as device:
+            batch = build_batch(rollout, now).to(device)
+            found = ppo.fit(
+                self.network,
+                self.optimiser,
+                lambda items: total_loss(self.network, batch.take(items), now),
+                num_items=batch.sessions.num_sessions,
+                epochs=now.epochs,
+                minibatches=now.minibatches,
+                max_gradient=now.max_gradient,
+                max_kl=now.max_kl,
+                seed=self._seed("update"),
+            )
         return ppo.UpdateStats(
             num_epochs=found.num_epochs,
             explained_variance=rollout.explained_variance,
@@ -332,6 +336,39 @@ def budget_of(config: DetectConfig, data: DataSet) -> int:
     """Updates at most: what the config says, or enough passes over the training part."""
     passes = math.ceil(PASSES * data.train.num_events / config.learn.steps)
     return config.learn.iterations or max(MIN_UPDATES, passes)
+
+
+def check_device(name: str) -> None:
+    """Refuse a device that torch does not have here.
+
+    Raises:
+        ConfigError: says so.
+    """
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(
+            "device = 'cuda': torch sees no such device here: install a build of torch for your "
+            "GPU, or take --device cpu"
+        )
+
+
+@contextmanager
+def on_device(
+    network: TeamNetwork, optimiser: torch.optim.Optimizer, name: str
+) -> Iterator[torch.device]:
+    """Have the weights and the optimiser's moments on a device for a while, then here again."""
+    try:
+        yield _move(network, optimiser, torch.device(name))
+    finally:
+        _move(network, optimiser, torch.device("cpu"))
+
+
+def _move(
+    network: TeamNetwork, optimiser: torch.optim.Optimizer, device: torch.device
+) -> torch.device:
+    network.to(device)
+    for moments in optimiser.state.values():
+        moments.update({name: one.to(device) for name, one in moments.items()})
+    return device
 
 
 def _optimiser(network: TeamNetwork, learn: LearnConfig) -> torch.optim.Optimizer:

@@ -13,6 +13,7 @@ from standing_orders.detect.actions import ALERT, ALLOW
 from standing_orders.detect.data.columns import plain_values, read_times, read_words
 from standing_orders.detect.data.events import Events
 from standing_orders.detect.data.options import fill_options
+from standing_orders.detect.data.sessions import GAP
 from standing_orders.detect.engine import Agent, Batch, JudgeEngine, LocalEngine, agents_of
 from standing_orders.detect.learn.run import load_alone
 from standing_orders.detect.service.rules import Watch
@@ -70,9 +71,7 @@ class Judge:
         """
         rows = table if isinstance(table, pa.Table) else pa.table(dict(table))
         follower = Follower(self, options or Options())
-        told = follower.judge(rows)
-        last = follower.close()
-        return replace_ends(told, last)
+        return merge(follower.judge(rows), follower.close())
 
     def agents(self) -> list[Agent]:
         """The agents, each with its own weights and view and nothing else."""
@@ -88,22 +87,10 @@ class Judge:
         types = {
             one.name: pa.float64() if one.kind == "number" or one.of_numbers else pa.string()
             for one in inputs
+            if one.name != GAP
         }
         others = (self.session, self.time)
         return types | {name: pa.string() for name in others if name and name not in types}
-
-
-def replace_ends(told: Verdicts, last: Verdicts) -> Verdicts:
-    """Verdicts with the ends of sessions that come after them."""
-    arrays = ("rows", "actions", "proposed", "scores", "threat", "votes", "has_quorum")
-    shift = len(told.rows)
-    return Verdicts(
-        **{n: np.concatenate([getattr(told, n), getattr(last, n)]) for n in arrays},
-        keys=[*told.keys, *last.keys],
-        margins={n: np.concatenate([v, last.margins[n]]) for n, v in told.margins.items()},
-        unfit=told.unfit,
-        why=told.why | {index + shift: one for index, one in last.why.items()},
-    )
 
 
 def open_team(path: Path) -> Judge:
@@ -149,10 +136,12 @@ class Follower:
         faults = faults or {}
         kept = np.delete(np.arange(table.num_rows), [*faults])
         good = table.take(pa.array(kept)) if faults else table
-        reading = self.standard.schema.read(good)
         times = self._times(good)
-        self.tally.add_columns(reading.columns, self.standard)
         arrivals = self._arrive(good, times)
+        if GAP in self.standard.schema.inputs:
+            good = good.append_column(GAP, pa.array(arrivals.gaps))
+        reading = self.standard.schema.read(good)
+        self.tally.add_columns(reading.columns, self.standard)
         told = self._judge(arrivals, reading.features)
         unfit: dict[int, list[str]] = {}
         for what, mask in reading.misfits.items():
@@ -205,7 +194,8 @@ class Follower:
         name = self.judge_.session
         if name is None:
             rows = np.arange(table.num_rows)
-            return Arrivals(rows, [], np.zeros(len(rows), dtype=np.int64))
+            nothing = np.zeros(len(rows))
+            return Arrivals(rows, [], nothing.astype(np.int64), nothing)
         keys: list[str | None] = [None] * table.num_rows
         if name in table.column_names:
             words = read_words(name, plain_values(table[name]))

@@ -32,6 +32,7 @@ class Arrivals:
     rows: NDArray[np.int64]  # (num_events,): of the batch; NO_ROW for the end of a session
     sessions: list[Session]  # of each event
     places: NDArray[np.int64]  # (num_events,): how many events of its session came before
+    gaps: NDArray[np.float64]  # (num_rows,): seconds since the event before; NaN: none
 
     @property
     def is_end(self) -> NDArray[np.bool_]:  # (num_events,)
@@ -63,6 +64,7 @@ class SessionTable:
         """Find the session of each row; a row without a key is a session of its own."""
         rows: list[int] = []
         sessions: list[Session] = []
+        gaps = np.full(len(keys), np.nan)
         for row, (key, time) in enumerate(zip(keys, times.tolist(), strict=True)):
             named = f"\x1f{self.num_begun}" if key is None else key
             for ended in self._due(named, time):
@@ -73,12 +75,13 @@ class SessionTable:
                 self.num_begun += 1
                 self.open[named] = session
             self.open.move_to_end(named)
+            gaps[row] = np.maximum(time - session.last_time, 0.0)  # NaN stays NaN
             session.last_time = time if time == time else session.last_time  # noqa: PLR0124
             rows.append(row)
             sessions.append(session)
             if key is None:
                 self._close(session, rows, sessions)
-        return self._arrivals(rows, sessions)
+        return self._arrivals(rows, sessions, gaps)
 
     def close_all(self) -> Arrivals:
         """The ends of all open sessions."""
@@ -86,7 +89,7 @@ class SessionTable:
         sessions: list[Session] = []
         for session in tuple(self.open.values()):
             self._close(session, rows, sessions)
-        return self._arrivals(rows, sessions)
+        return self._arrivals(rows, sessions, np.zeros(0))
 
     def _due(self, key: str, time: float) -> list[Session]:
         """Sessions that end before an event of this one."""
@@ -108,12 +111,14 @@ class SessionTable:
             rows.append(NO_ROW)
             sessions.append(session)
 
-    def _arrivals(self, rows: list[int], sessions: list[Session]) -> Arrivals:
+    def _arrivals(
+        self, rows: list[int], sessions: list[Session], gaps: NDArray[np.float64]
+    ) -> Arrivals:
         places = np.empty(len(rows), dtype=np.int64)
         for index, session in enumerate(sessions):
             places[index] = session.count
             session.count += 1
-        return Arrivals(np.array(rows, dtype=np.int64), sessions, places)
+        return Arrivals(np.array(rows, dtype=np.int64), sessions, places, gaps)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a snapshot."""

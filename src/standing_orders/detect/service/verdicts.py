@@ -122,11 +122,15 @@ def unreadable(num_agents: int, faults: dict[int, str], margins: list[str]) -> V
 
 
 def merge(first: Verdicts, second: Verdicts) -> Verdicts:
-    """Verdicts about different rows of one table, in their order; ends stay behind their rows."""
+    """Verdicts about different rows of one table, in their order.
+
+    Ends of sessions stay behind their rows in the first, and come last in the second.
+    """
     if not len(second.rows):
         return first
     place = np.maximum.accumulate(np.concatenate([[-1], first.rows]))[1:]
-    order = np.argsort(np.concatenate([place, second.rows]), kind="stable")
+    later = np.where(second.rows < 0, np.iinfo(np.int64).max, second.rows)
+    order = np.argsort(np.concatenate([place, later]), kind="stable")
     back = {int(old): new for new, old in enumerate(order)}
     shift = len(first.rows)
 

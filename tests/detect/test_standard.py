@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from standing_orders.detect.calibration import Calibration
+from standing_orders.detect.standard import Calibration
 from standing_orders.errors import CheckpointError
 
 
