@@ -123,7 +123,7 @@ def _read(runs: Runs, reader: tuple[str, ...], place: Path) -> Answer:
 def _outcome(run: Path) -> str:
     """Digest of what a run has come to: everything but mirrors and older checkpoints."""
     old = [path for place in run.rglob("checkpoints") for path in sorted(place.glob("*"))[:-1]]
-    policies = {run / "policies", run / "best"}  # judged by those who read them
+    policies = {run / name for name in ("policies", "best", "base")}  # judged where they are read
     return digest_of(run, without=_MIRRORS, but=frozenset({*old, *policies}))
 
 
