@@ -27,7 +27,7 @@ from tests.battery.case import Attack, play_case
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "battery.csv"
 SHORT_SECONDS = 55.0  # a short battery takes a minute with the imports
-SOURCE = "make battery BATTERY=long; each case by its number as seed"
+SOURCE = "python benchmarks/battery.py; the seed of a case is its number"
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,7 @@ def main() -> int:
     parser.add_argument("--attack", nargs="*", choices=[attack.name for attack in ATTACKS])
     parser.add_argument("--case", type=int, help="play this case alone")
     parser.add_argument("--seconds", type=float, help="by the clock, at most; short: a minute")
+    parser.add_argument("--quick", action="store_true", help="one case of each; nothing is kept")
     parser.add_argument("--again", action="store_true", help="from case 0, whatever was played")
     wanted = parser.parse_args()
     chosen = [one for one in ATTACKS if not wanted.attack or one.name in wanted.attack]
@@ -112,8 +113,9 @@ def main() -> int:
     deadline = time.monotonic() + (wanted.seconds or (float("inf") if is_long else SHORT_SECONDS))
     rows = []
     for number, attack in enumerate(chosen):
-        if wanted.case is not None:
-            rows.append(run_attack(attack, wanted.case, wanted.case + 1))
+        if wanted.case is not None or wanted.quick:
+            first = wanted.case or 0
+            rows.append(run_attack(attack, first, first + 1))
             continue
         before = read_rows(RESULTS).get(attack.name) if is_long and not wanted.again else None
         last = attack.long if is_long else attack.short

@@ -31,6 +31,8 @@ ATTACKS = (
            damage.prepare("detect"), damage.damage, _AROUND),
     Attack("re-signed", "checkpoints with odd content, signed again: no figure that is not finite",
            10, 1_000, damage.prepare("train"), damage.resign, _AROUND),
+    Attack("re-sealed", "a journal of `search` with odd values, sealed again: a message", 6, 500,
+           damage.prepare("search"), damage.reseal, _AROUND),
     Attack("soak", "read and resumed again and again: no descriptor, thread or memory is lost", 1,
            20, damage.prepare("train"), damage.soak, _AROUND),
     Attack("settings", "mutated TOML files as --config", 60, 5_000,

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load, save
 
+from standing_orders.runs.folder import RunFolder
+from standing_orders.runs.journal import HEAD_NAME
 from tests.battery.case import Said, call, digest_of, light
 from tests.battery.kills import FLEETING, JOBS, do, write_tables
 
@@ -123,7 +125,7 @@ def _read(runs: Runs, reader: tuple[str, ...], place: Path) -> Answer:
 def _outcome(run: Path) -> str:
     """Digest of what a run has come to: everything but mirrors and older checkpoints."""
     old = [path for place in run.rglob("checkpoints") for path in sorted(place.glob("*"))[:-1]]
-    policies = {run / "policies", run / "best"}  # judged by those who read them
+    policies = {run / name for name in ("policies", "best", "base")}  # judged where they are read
     return digest_of(run, without=_MIRRORS, but=frozenset({*old, *policies}))
 
 
@@ -296,6 +298,23 @@ def resign(runs: Runs, rng: random.Random, place: Path) -> str | None:
     return None if fault is None else f"{where}: {fault}"
 
 
+def reseal(runs: Runs, rng: random.Random, place: Path) -> str | None:
+    """Change what a journal says and seal it again: refused in a message, or read as it is."""
+    shutil.copytree(runs.whole, place / "run")
+    journal = RunFolder.open(place / "run").journal()
+    records = journal.read()
+    what = _odd_value(rng.choice(records[-5:]), rng)
+    journal.keep_only([])
+    with journal:
+        for record in records:
+            journal.append(record)
+        if (place / "run" / HEAD_NAME).exists():
+            journal.note_head()
+    reader = rng.choice(READERS[runs.kind])
+    fault = _read(runs, reader, place).said.fault
+    return None if fault is None else f"{what}, read by {' '.join(reader[:2])}: {fault}"
+
+
 def soak(runs: Runs, rng: random.Random, place: Path) -> str | None:
     """Let every reader read a whole run several times: nothing of the process may be used up."""
     shutil.copytree(runs.whole, place / "run")
@@ -339,14 +358,27 @@ def _odd_tensor(checkpoint: Path, rng: random.Random) -> str:
 def _odd_data(checkpoint: Path, rng: random.Random) -> str:
     path = checkpoint / "data.json"
     data = json.loads(path.read_bytes())
-    parts = [data, *(value for value in data.values() if isinstance(value, dict))]
-    part = rng.choice([one for one in parts if one])
-    key = rng.choice(sorted(part))
-    if rng.random() < 0.3:
-        del part[key]
-        what = f"without {key}"
-    else:
-        part[key] = rng.choice((None, -1, 1e300, "x", [], {}, True, 10**30, [[1]], {"a": 1}))
-        what = f"{key} = {part[key]!r}"
+    what = _odd_value(data, rng)
     path.write_text(json.dumps(data, separators=(",", ":")))
     return what
+
+
+def _odd_value(data: dict[str, Any], rng: random.Random) -> str:
+    """Change or remove one value of plain data, at any depth."""
+    part = data
+    while deeper := [one for one in _values(part) if isinstance(one, dict | list) and one]:
+        if rng.random() < 0.4:
+            break
+        part = rng.choice(deeper)
+    key = rng.choice(sorted(part) if isinstance(part, dict) else range(len(part)))
+    if rng.random() < 0.3 and isinstance(part, dict):
+        del part[key]
+        data.setdefault("empty", 1)  # a record must not be
+        return f"without {key}"
+    odd = (None, -1, 1e300, "x", [], {}, True, 10**30, [[1]], {"a": 1}, "..", ".", "", "\x1b]0;x")
+    part[key] = rng.choice(odd)
+    return f"{key} = {part[key]!r}"
+
+
+def _values(part: Any) -> list[Any]:
+    return list(part.values() if isinstance(part, dict) else part)

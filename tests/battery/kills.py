@@ -14,6 +14,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from standing_orders.cli.app import main
 from standing_orders.runs.folder import is_run
 from tests.battery.case import digest_of, light, said_by
 from tests.faults import toy_run
-from tests.faults.test_runs import watched
+from tests.faults.processes import exit_code, fork, watched
 
 # Made anew, with times in them, or with a commit that may change while the battery runs.
 FLEETING = frozenset({"versions.json", "run.json", ".lock", "tensorboard", "report.html"})
@@ -179,7 +180,7 @@ def _die_at_call(done: Undisturbed, run: Path, fatal_call: int, is_whole: bool) 
         with watched(die):
             return command(done.job.words(run, done.shared))
 
-    os.waitpid(fork(work, run.parent, is_whole=is_whole), 0)
+    exit_code(start(work, run.parent, is_whole=is_whole))
 
 
 def _is_killed_at_any_moment(
@@ -187,29 +188,23 @@ def _is_killed_at_any_moment(
 ) -> bool:
     """Whether the child was still at work when its parent killed it."""
     words = done.job.words(run, done.shared)
-    child = fork(lambda: command(words), run.parent, is_whole=is_whole)
+    child = start(lambda: command(words), run.parent, is_whole=is_whole)
     time.sleep(rng.uniform(0, done.seconds))
     os.kill(child, signal.SIGKILL)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    return exit_code(child) == -signal.SIGKILL
 
 
-def fork(work: Callable[[], int], place: Path, *, is_whole: bool = False) -> int:
+def start(work: Callable[[], int], place: Path, *, is_whole: bool = False) -> int:
     """A child that works, says what it has to say into place/said, and exits with its code."""
-    child = os.fork()
-    if child:
-        return child
-    code = 99  # of what no command may raise
-    try:
+
+    def muted() -> int:
         said = os.open(place / "said", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         for stream in (1, 2):
             os.dup2(said, stream)
-        if is_whole:
-            code = work()
-        else:
-            with light():
-                code = work()
-    finally:
-        os._exit(code)
+        with nullcontext() if is_whole else light():
+            return work()
+
+    return fork(muted)
 
 
 def fill_disk(done: Undisturbed, rng: random.Random, place: Path) -> str | None:
@@ -230,7 +225,7 @@ def fill_disk(done: Undisturbed, rng: random.Random, place: Path) -> str | None:
         os.write = limited
         return command(done.job.words(run, done.shared))
 
-    return _weather(done, run, fork(work, place), {0, 3}, "No space left")
+    return _weather(done, run, start(work, place), {0, 3}, "No space left")
 
 
 def limit(done: Undisturbed, rng: random.Random, place: Path) -> str | None:
@@ -248,12 +243,12 @@ def limit(done: Undisturbed, rng: random.Random, place: Path) -> str | None:
         resource.setrlimit(kind, (most, most))
         return command(done.job.words(run, done.shared))
 
-    return _weather(done, run, fork(work, place), {0, 3, 4}, "error: ")
+    return _weather(done, run, start(work, place), {0, 3, 4}, "error: ")
 
 
 def _weather(done: Undisturbed, run: Path, child: int, codes: set[int], why: str) -> str | None:
     """Wait for a child that may fail for one reason, and let the job end."""
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    code = exit_code(child)
     said = (run.parent / "said").read_text(errors="replace")
     if code not in codes or "Traceback" in said or "fault of the program" in said:
         return f"exit code {code}: {said[-400:]}"
@@ -266,8 +261,8 @@ def race(done: Undisturbed, rng: random.Random, place: Path) -> str | None:
     """Two or three processes want one folder at once."""
     run = place / "run"
     words = done.job.words(run, done.shared)
-    children = [fork(lambda: command(words), place) for _ in range(rng.choice((2, 3)))]
-    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    children = [start(lambda: command(words), place) for _ in range(rng.choice((2, 3)))]
+    codes = [exit_code(child) for child in children]
     if 0 not in codes or set(codes) - {0, 3}:
         return f"exit codes {codes}: {(place / 'said').read_text(errors='replace')[-400:]}"
     return _end(done, run)

@@ -203,6 +203,8 @@ def short_script(command: str, folder: Path) -> list[str]:
         "speed.py": ["--seconds", "0.01", "--episodes", "100", "--results", str(folder)],
         "learner.py": ["--quick", "--folder", str(folder), "--seeds", "0"],
         "record.py": ["--quick", "--folder", str(folder), "--seeds", "0", "--reds", "meander"],
+        "battery.py": ["--quick"],
+        "trust.py": ["--quick"],
     }  # fmt: skip
     return words + added.get(Path(words[0]).name, [])
 

@@ -1,9 +1,8 @@
 """A search survives being killed, on one machine and on a cluster, and ends in the same bits."""
 
 import json
+import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -15,7 +14,8 @@ from standing_orders.config import SearchConfig
 from standing_orders.learn.run import load_network
 from standing_orders.learn.snapshot import network_arrays
 from standing_orders.search.engines import open_engine
-from standing_orders.search.run import search
+from standing_orders.search.run import resume_search, search
+from tests.faults.processes import exit_code, fork, may_fork
 
 CONFIG = SearchConfig(
     budget=1_140, order_episodes=90, update_episodes=20, evaluation_episodes=20, final_episodes=40,
@@ -26,27 +26,6 @@ CONFIG = SearchConfig(
     alignment={"violation_cost": 5.0},
 )  # fmt: skip
 FILES = ("journal.jsonl", "gp_sampling_log.csv", "leaderboard.csv", "training_log.csv")
-# Searches or resumes, and kills itself at that update, counted in this process.
-CHILD = """
-import os, signal, sys
-from pathlib import Path
-from standing_orders.search.run import resume_search, search
-from tests.faults.test_search import CONFIG, quiet
-
-path, last = Path(sys.argv[1]), int(sys.argv[2])
-seen = []
-
-def watch(state, record):
-    if record is not None:
-        seen.append(record)
-        if len(seen) == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-if (path / "run.json").exists():
-    resume_search(path, watch=watch, report=quiet)
-else:
-    search(CONFIG, path, watch=watch, report=quiet)
-"""
 
 
 def quiet(_: str) -> None:
@@ -78,14 +57,31 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def run_child(path: Path, last: int) -> int:
+    """Search or resume in a child that kills itself at that update, counted in the child."""
+    seen = []
+
+    def watch(_: object, record: dict[str, Any] | None) -> None:
+        if record is not None:
+            seen.append(record)
+            if len(seen) == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def work() -> None:
+        if (path / "run.json").exists():
+            resume_search(path, watch=watch, report=quiet)
+        else:
+            search(CONFIG, path, watch=watch, report=quiet)
+
+    return exit_code(fork(work))
+
+
+@may_fork
 def test_a_killed_search_ends_in_the_same_bits(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
-    root = Path(__file__).parents[2]
     for last in (2, 3, 5):
-        command = [sys.executable, "-c", CHILD, str(path), str(last)]
-        assert subprocess.run(command, cwd=root, check=False).returncode == -signal.SIGKILL
-    command = [sys.executable, "-c", CHILD, str(path), "0"]
-    assert subprocess.run(command, cwd=root, check=False).returncode == 0
+        assert run_child(path, last) == -signal.SIGKILL
+    assert run_child(path, 0) == 0
     assert content(path) == content(whole)
     assert weights(path) == weights(whole)
 

@@ -1,9 +1,8 @@
 """A training run survives what can happen to it, and ends in the same bits."""
 
 import json
+import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,34 +15,17 @@ from standing_orders.learn.run import load_network, resume, train
 from standing_orders.learn.trainer import Trainer
 from standing_orders.runs.checkpoint import load_latest
 from standing_orders.runs.folder import RunFolder
+from tests.faults.processes import exit_code, fork, may_fork
 
 CONFIG = TrainConfig(
     order="any",
     red="meander",
-    episodes=330,
-    update_episodes=20,
+    episodes=100,
+    update_episodes=6,
     checkpoint_every=3,
     alignment=AlignmentConfig(violation_cost=5.0),
     ppo=PpoConfig(epochs=2),
 )
-# Trains or resumes, and kills itself when the journal has that many records.
-CHILD = """
-import os, signal, sys
-from pathlib import Path
-from standing_orders.learn.run import resume, train
-from tests.faults.test_train import CONFIG, quiet
-
-path, last = Path(sys.argv[1]), int(sys.argv[2])
-
-def on_update(record):
-    if record["update"] == last:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-if path.exists():
-    resume(path, on_update=on_update, report=quiet)
-else:
-    train(CONFIG, path, on_update=on_update, report=quiet)
-"""
 
 
 def quiet(_: str) -> None:
@@ -63,19 +45,30 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
 
 
 def run_child(path: Path, last: int) -> int:
-    root = Path(__file__).parents[2]
-    command = [sys.executable, "-c", CHILD, str(path), str(last)]
-    return subprocess.run(command, cwd=root, check=False).returncode
+    """Train or resume in a child that kills itself when the journal has that many records."""
+
+    def on_update(record: dict[str, Any]) -> None:
+        if record["update"] == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def work() -> None:
+        if path.exists():
+            resume(path, on_update=on_update, report=quiet)
+        else:
+            train(CONFIG, path, on_update=on_update, report=quiet)
+
+    return exit_code(fork(work))
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run that nothing happened to, in a process of its own like those that are killed."""
+    """The run that nothing happened to; the children are forked from what it has imported."""
     path = tmp_path_factory.mktemp("whole") / "run"
-    assert run_child(path, 0) == 0
+    train(CONFIG, path, report=quiet)
     return path
 
 
+@may_fork
 def test_a_killed_run_ends_in_the_same_bits(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     for last in (1, 5, 6, 11):
@@ -116,6 +109,7 @@ def test_tensorboard_files_are_written(whole: Path) -> None:
     assert list((whole / "tensorboard").glob("events.out.tfevents.*"))
 
 
+@may_fork
 def test_a_damaged_checkpoint_is_refused_by_name_and_the_one_before_used(
     whole: Path, tmp_path: Path
 ) -> None:
@@ -172,7 +166,7 @@ def test_a_warm_start_begins_with_the_other_policy_and_counts_its_episodes(
     path = tmp_path / "run"
     records: list[dict[str, object]] = []
     train(config, path, start=whole, on_update=records.append, report=quiet)
-    assert json.loads((path / "config.json").read_text())["start"]["episodes"] == 330
+    assert json.loads((path / "config.json").read_text())["start"]["episodes"] == CONFIG.episodes
     scratch = tmp_path / "scratch"
     train(config, scratch, on_update=records.append, report=quiet)
     assert records[0]["reward"] != records[1]["reward"]

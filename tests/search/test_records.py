@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from standing_orders.errors import CheckpointError
+from standing_orders.errors import CheckpointError, StandingOrdersError
 from standing_orders.evaluate.measure import Measured
 from standing_orders.rules.compliance import OrderCompliance
 from standing_orders.rules.gate import GateResult
@@ -73,4 +73,17 @@ def test_the_surrogate_learns_only_from_orders_that_are_followed() -> None:
 @pytest.mark.parametrize("data", [{"event": "other"}, {}, {"event": "base", "episodes": 3}])
 def test_what_is_no_record_is_refused(data: dict[str, Any]) -> None:
     with pytest.raises(CheckpointError, match="not a record of a search of this version"):
+        read_record(data)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"policy": ".."}, {"policy": "."}, {"policy": ""}, {"policy": "a/b"}, {"policy": 5},
+     {"start_policy": ".."}, {"limit": "x"}, {"limit": True}, {"limit": None}, {"score": "x"},
+     {"order_id": -1}, {"order_id": "x"}, {"before": {"updates": "x"}}, {"before": []}],
+)  # fmt: skip
+def test_a_choice_with_a_value_of_another_kind_is_refused(changes: dict[str, Any]) -> None:
+    data = Round((CHOICE,)).to_json()
+    data["choices"][0] |= changes
+    with pytest.raises(StandingOrdersError):
         read_record(data)

@@ -5,8 +5,10 @@ order), then for each `Round`, whose choices are made together, a `Result` for e
 last `Final`.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from types import UnionType
+from typing import Any, TypeVar, cast, get_origin
 
 from standing_orders.errors import CheckpointError
 from standing_orders.evaluate.measure import Measured
@@ -312,8 +314,32 @@ def read_record(data: Json) -> Record:
         CheckpointError: it is none of this version.
     """
     try:
-        return _KINDS[data["event"]].from_json(data)
-    except (KeyError, TypeError) as err:
+        record = _KINDS[data["event"]].from_json(data)
+        for part in (record, *getattr(record, "choices", ())):
+            _check_types(part)
+    except (LookupError, TypeError, ValueError, AttributeError) as err:
         raise CheckpointError(
             f"not a record of a search of this version: {err!r} is amiss"
         ) from err
+    return record
+
+
+def _check_types(part: Record | Choice | Counters) -> None:
+    """Look whether each value is of its field's type, as far as a plain look can tell.
+
+    Raises:
+        TypeError: one is not, or the name of a policy is not a plain name.
+    """
+    for field in fields(part):
+        value, kind = getattr(part, field.name), cast(Any, field.type)
+        wanted = kind if isinstance(kind, UnionType) else get_origin(kind) or kind
+        numbers = isinstance(value, int | float) and not isinstance(value, bool)
+        is_number = numbers and isinstance(0.5, wanted)  # whole numbers will do
+        if not (isinstance(value, wanted) or is_number) or (kind is int and value is True):
+            raise TypeError(f"{field.name} = {value!r:.60}")
+        is_folder = field.name in ("policy", "start_policy") and value is not None
+        is_name = value not in ("", "..") and Path(str(value)).name == value
+        if is_folder and not is_name:  # a folder that may be removed
+            raise TypeError(f"{field.name} = {value!r:.60}")
+        if isinstance(value, Counters):
+            _check_types(value)
