@@ -38,6 +38,7 @@ SHORTENED = {
     "compare": "--seeds 1 --episodes 4 --train-episodes 20",
     "report": "--episodes 4",
     "replay": "--episodes 4",
+    "falsify": "--budget 60",
     "detect train": "--learn.iterations 3 --learn.steps 300 --force",
 }
 IS_LONG = re.compile(
@@ -185,6 +186,8 @@ def short_script(command: str, folder: Path) -> list[str]:
         "answer.py": ["--num-seeds", "2", "--visits", "8", "--results", str(folder)],
         "compare.py": ["--quick", "--folder", str(folder)],
         "defenders.py": ["--episodes", "2", "--results", str(folder)],
+        "commanders.py": ["--budget", "60", "--episodes", "2", "--policies", "any-b_line",
+                          "--results", str(folder)],
         "speed.py": ["--seconds", "0.01", "--episodes", "100", "--results", str(folder)],
         "learner.py": ["--quick", "--folder", str(folder), "--seeds", "0"],
         "record.py": ["--quick", "--folder", str(folder), "--seeds", "0", "--reds", "meander"],
