@@ -2,10 +2,12 @@
 
 python benchmarks/commanders.py falsify   the falsifier beside random attacks -> results/falsify.csv
 python benchmarks/commanders.py switch    orders that change -> results/order_switch.csv
-Add --policies to measure some of the policies alone; the rows of the others stay.
+python benchmarks/commanders.py rules     temporal rules -> results/temporal_rules.csv
+Add --policies (rules: --only) to measure some of them alone; the rows of the others stay.
 """
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,26 +16,59 @@ import numpy as np
 import tyro
 
 import results
-from standing_orders.api.policies import TrainedPolicy, load_policy
+from standing_orders.api.policies import TrainedPolicy, keep_rules, load_policy
+from standing_orders.cage2.policy import Policy
+from standing_orders.config import PpoConfig, PriceConfig, TrainConfig
 from standing_orders.evaluate.falsify import Target, falsify
+from standing_orders.evaluate.satisfaction import Satisfaction, measure_rules
 from standing_orders.evaluate.switching import Switched, measure_switch
+from standing_orders.learn.policy import LearnedDefender
+from standing_orders.learn.ppo import use_one_thread
+from standing_orders.learn.run import start_from
+from standing_orders.learn.trainer import Trainer
 from standing_orders.rules.orders import NAMED_ORDERS, Order
-from standing_orders.stats import pooled_ratio, standard_error
+from standing_orders.rules.temporal import TemporalRule
+from standing_orders.runs.shipped import ZOO as ZOO_FOLDER
+from standing_orders.stats import pooled_ratio, seed_interval, standard_error
 
 ZOO = ("any-b_line", "any-meander", "any-b_line-late", "any-meander-late")
 SEEDS = (11, 12, 13, 14, 15)  # no setting was chosen on them
 ORDER = "critical_first"
+PRICES = PriceConfig(price=5.0, price_rate=10.0)
 STEP = 30  # of the switch
+
+
+@dataclass(frozen=True)
+class Case:
+    """A rule, and the policy of the zoo that is to keep it."""
+
+    policy: str
+    rule: str
+    order: str = ORDER
+
+
+CASES = {
+    "calm": Case("any-b_line-late", "restore -> not once[1,1] restore"),
+    "ration": Case("any-b_line-late", "restores_10 <= 2"),
+    "answer": Case("any-b_line", "user -> eventually[0,5] not user"),
+    "settle": Case("any-meander", "user -> eventually[0,8] not user"),
+    # Told to repair the server last, so that the rule contradicts the order.
+    "server": Case("any-b_line-late", "op_server -> eventually[0,3] not op_server",
+                   "least_critical_first"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Task:
     """What to measure."""
 
-    what: tyro.conf.Positional[Literal["falsify", "switch"]]
+    what: tyro.conf.Positional[Literal["falsify", "switch", "rules"]]
     policies: tuple[str, ...] = ZOO  # of the zoo
     budget: int = 20_000  # falsify: episodes of the search, and of random attacks
     episodes: int = 40  # switch: of each seed and pair of orders
+    only: tuple[str, ...] = tuple(CASES)  # rules: which
+    train_episodes: int = 3_000  # rules: from a policy of the zoo, for each seed and price
+    judged_episodes: int = 200  # rules: fresh, of each seed
     results: Path = results.FOLDER  # where the result goes
 
 
@@ -44,12 +79,20 @@ def policy_of(name: str, **options: Any) -> TrainedPolicy:
     return policy
 
 
-def write(name: str, rows: list[dict[str, object]], task: Task, *, source: str) -> None:
-    """Write rows, between those that other policies have already."""
+def write(
+    name: str,
+    rows: list[dict[str, object]],
+    task: Task,
+    *,
+    source: str,
+    key: str = "policy",
+    order: Iterable[str] = ZOO,
+) -> None:
+    """Write rows, between those that others have already."""
     path = task.results / name
     kept = results.read(name) if path.exists() and task.results == results.FOLDER else []
-    found = {row["policy"]: row for row in [*kept, *rows]}
-    ordered = [found[one] for one in ZOO if one in found]
+    found = {row[key]: row for row in [*kept, *rows]}
+    ordered = [found[one] for one in order if one in found]
     results.write(name, ordered, source=source, folder=task.results)
     for row in rows:
         print(row, flush=True)
@@ -117,9 +160,80 @@ def _switch_row(found: list[Switched]) -> dict[str, object]:
     }
 
 
+def measure_rules_of(task: Task) -> None:
+    """Broken episodes before and after: a rule kept by construction, or for a learned price."""
+    for name in task.only:
+        case, began = CASES[name], time.perf_counter()
+        policy = policy_of(case.policy, order=case.order)
+        rule = TemporalRule(name, case.rule)
+        free = [judge(policy, rule, seed, task) for seed in SEEDS]
+        kept, prices = [], [0.0]
+        if rule.is_own:
+            kept = [judge(keep_rules(policy, [f"{name} = {case.rule}"]), rule, seed, task)
+                    for seed in SEEDS]  # fmt: skip
+        else:
+            trainers = [train(name, case, seed, task) for seed in SEEDS]
+            prices = [one.progress.prices[name]["price"] for one in trainers]
+            kept = [judge(defender_of(one, policy), rule, seed, task)
+                    for one, seed in zip(trainers, SEEDS, strict=True)]  # fmt: skip
+        row: dict[str, object] = {"rule": name, "formula": case.rule.replace("|", "or"),
+               "policy": case.policy, "order": case.order}  # fmt: skip
+        row |= {f"free_{key}": value for key, value in _rule_row(free, name).items()}
+        row |= {f"kept_{key}": value for key, value in _rule_row(kept, name).items()}
+        row |= {"price": "by construction" if rule.is_own else f"{np.mean(prices):.1f}",
+                "seconds": f"{time.perf_counter() - began:.0f}"}  # fmt: skip
+        write("temporal_rules.csv", [row], task, key="rule", order=CASES,
+              source=f"python benchmarks/commanders.py rules; {len(SEEDS)} seeds, "
+              f"{task.judged_episodes} fresh episodes each, {task.train_episodes} of training "
+              "for a price")  # fmt: skip
+
+
+def judge(policy: Policy, rule: TemporalRule, seed: int, task: Task) -> Satisfaction:
+    """Fresh episodes of a policy, judged by a rule."""
+    game = policy.home() if isinstance(policy, TrainedPolicy) else policy.game  # type: ignore[attr-defined]
+    return measure_rules(policy, game, [rule], num_episodes=task.judged_episodes, seed=seed)
+
+
+def train(name: str, case: Case, seed: int, task: Task) -> Trainer:
+    """Go on with a policy of the zoo, one order and one priced rule."""
+    game = policy_of(case.policy).home()
+    config = TrainConfig(
+        **game.model_dump(exclude={"horizon"}), order=case.order,
+        rule=(f"{name} = {case.rule}",), episodes=task.train_episodes, seed=seed,
+        ppo=PpoConfig(learning_rate=1e-3, final_learning_rate=1e-4),
+        prices=PRICES,
+    )  # fmt: skip
+    use_one_thread()
+    trainer = Trainer(config)
+    start_from(trainer, ZOO_FOLDER / case.policy)
+    while not trainer.is_done:
+        trainer.step()
+    return trainer
+
+
+def defender_of(trainer: Trainer, policy: TrainedPolicy) -> LearnedDefender:
+    """The network of a trainer, told what the policy of the zoo is told."""
+    return LearnedDefender(trainer.network, name="priced", game=policy.home(), orders=policy.orders)
+
+
+def _rule_row(found: list[Satisfaction], name: str) -> dict[str, object]:
+    broken = np.concatenate([one.judged[name].is_broken for one in found]).astype(np.int64)
+    ratio = pooled_ratio(broken, np.ones_like(broken))
+    interval = seed_interval([one.mean_return for one in found])
+    return {
+        "broken": f"{100 * (ratio.value or 0):.1f}",
+        "low": f"{100 * (ratio.low or 0):.1f}",
+        "high": f"{100 * (ratio.high or 0):.1f}",
+        "return": f"{np.mean([one.mean_return for one in found]):.2f}",
+        "return_low": f"{interval.low:.2f}",
+        "return_high": f"{interval.high:.2f}",
+    }
+
+
 def main(task: Task) -> None:
     """Measure, and write the result."""
-    {"falsify": measure_falsifier, "switch": measure_switches}[task.what](task)
+    jobs = {"falsify": measure_falsifier, "switch": measure_switches, "rules": measure_rules_of}
+    jobs[task.what](task)
 
 
 if __name__ == "__main__":

@@ -53,3 +53,19 @@ def test_rules_are_watched_in_play_and_judged_in_evaluate(
     assert found["calm"]["broken"] == 0
     assert run("evaluate", *words, "--order-switch", "5", *short) == 0
     assert json.loads(capsys.readouterr().out)[0]["step"] == 5
+
+
+def test_what_is_found_can_be_replayed_as_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("--policy", "zoo/any-b_line", "--order", "user_priority", "--horizon", "20")
+    assert run("falsify", *words, "--budget", "60", "--greedy", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert run("replay", "zoo/any-b_line", "--draws", "worst.json", "--json") == 0
+    (episode,) = json.loads(capsys.readouterr().out)
+    shown = json.dumps(episode)
+    assert "attack of a file" in shown
+    assert sum(episode["reward"]) == round(10 * found["worst"]["return"])
+    assert run("replay", "zoo/any-b_line", "--draws", "worst.json") == 0
+    assert (tmp_path / "replay.html").stat().st_size > 10_000

@@ -39,6 +39,7 @@ SHORTENED = {
     "compare": "--seeds 1 --episodes 4 --train-episodes 20",
     "report": "--episodes 4",
     "replay": "--episodes 4",
+    "falsify": "--budget 60",
     "detect train": "--learn.iterations 3 --learn.steps 300 --force",
 }
 IS_LONG = re.compile(
@@ -200,6 +201,8 @@ def short_script(command: str, folder: Path) -> list[str]:
             *("--kills", "2", "--events", "200", "--files", "5", "--seconds", "0.05"),
             *("--results", str(folder)),
         ],
+        "commanders.py": ["--budget", "60", "--episodes", "2", "--policies", "any-b_line",
+                          "--results", str(folder)],
         "speed.py": ["--seconds", "0.01", "--episodes", "100", "--results", str(folder)],
         "learner.py": ["--quick", "--folder", str(folder), "--seeds", "0"],
         "record.py": ["--quick", "--folder", str(folder), "--seeds", "0", "--reds", "meander"],

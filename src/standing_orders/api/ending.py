@@ -15,6 +15,7 @@ from standing_orders.tables import Cell, Column, Table
 if TYPE_CHECKING:
     from standing_orders.evaluate.measure import Measured
     from standing_orders.evaluate.obedience import Obedience
+    from standing_orders.evaluate.satisfaction import Satisfaction
 
 NUM_ORDERS_TOLD = 12  # of a policy for any order: every tenth of the 120
 LISTENS = 0.2  # order swap: contested compliance told minus told backwards
@@ -38,12 +39,14 @@ class Ending:
         red: who attacked.
         obeyed: of each order told, return and compliance; empty for a policy without orders.
         scored: return and its error of a policy without orders.
+        ruled: how its temporal rules are kept; None without any.
     """
 
     run: Run
     red: str
     obeyed: "list[Obedience]"
     scored: "Measured"
+    ruled: "Satisfaction | None" = None
 
     @cached_property
     def summary(self) -> dict[str, float]:
@@ -101,7 +104,8 @@ class Ending:
         if self.obeyed:
             rows += [(f"{name}, %", _percent(before.get(name)), _percent(now[name]), None)
                      for name in _FIGURES]  # fmt: skip
-        return [Table(self._title, _COLUMNS, tuple(rows), notes=tuple(self._notes()))]
+        main = Table(self._title, _COLUMNS, tuple(rows), notes=tuple(self._notes()))
+        return [main, *([] if self.ruled is None else self.ruled.tables())]
 
     def to_json(self) -> dict[str, Any]:
         """Plain data: the run's, and `measured`."""
@@ -113,6 +117,7 @@ class Ending:
                 "episodes": self._num_episodes,
                 **self.summary,
             },
+            "rules": None if self.ruled is None else self.ruled.to_json(),
             "warnings": self.warnings,
             "next": self.next_commands,
         }
@@ -186,6 +191,8 @@ def measure_run(run: Run) -> Ending:
     from standing_orders.cage2.batch import Cage2Batch
     from standing_orders.evaluate.measure import fresh_seeds, measure
     from standing_orders.evaluate.obedience import measure_obedience
+    from standing_orders.evaluate.satisfaction import measure_rules
+    from standing_orders.rules.temporal import read_rules
 
     assert isinstance(run.config, TrainConfig)
     policy = load_policy(run)
@@ -199,4 +206,8 @@ def measure_run(run: Run) -> Ending:
         policy, lambda count: Cage2Batch(count, game), fresh_seeds(_SEED, gate.episodes),
         order=0, gate=gate,
     )  # fmt: skip
-    return Ending(run, game.red, obeyed, scored)
+    rules = read_rules(run.config.rule)
+    ruled = None
+    if rules:
+        ruled = measure_rules(policy, game, rules, num_episodes=gate.episodes, seed=_SEED)
+    return Ending(run, game.red, obeyed, scored, ruled)

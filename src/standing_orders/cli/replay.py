@@ -32,6 +32,11 @@ class Replay(Command):
     episodes: int = Field(
         100, ge=1, strict=True, description="Episodes among which best and worst are found."
     )
+    draws: Path | None = Field(
+        None,
+        description="Attack that `falsify` wrote, to show instead: its draws, its game and, unless "
+        "another is given, its order.",
+    )
     fork_at: int | None = Field(None, ge=0, description="Step from which the fork differs.")
     order: str | None = Field(
         None, description="Order that the policy is told; with --fork-at, that the fork is told."
@@ -53,6 +58,7 @@ class Replay(Command):
 
     def run(self) -> int:
         """Run the command."""
+        from standing_orders.cage2.attacks import read_attack
         from standing_orders.report.page import write_page
         from standing_orders.report.replay import (
             ReplayTask,
@@ -63,13 +69,15 @@ class Replay(Command):
 
         game = source_of(self.source).game.model_dump() | {"horizon": self.horizon}
         given = {"red": self.red, "head_start": self.head_start}
+        attack = None if self.draws is None else read_attack(self.draws)
         game |= {name: value for name, value in given.items() if value is not None}
         task = ReplayTask(
             policy=self.source,
-            game=SimConfig(**game),
+            game=SimConfig(**game) if attack is None else attack.game,
             numbers=self.seed,
             num_episodes=self.episodes,
             order=self.order,
+            attack=attack,
             fork_at=self.fork_at,
             fork_policy=self.policy,
         )

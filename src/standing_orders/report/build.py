@@ -186,12 +186,13 @@ def _play(runs: Sequence[Run], policies: Sequence[Path], count: int, tell: Tell)
     return [*([score] if score else []), *([replay] if episodes else [])]
 
 
-def policy_maker(path: Path) -> PolicyMaker:
+def policy_maker(path: Path, *, is_greedy: bool = False) -> PolicyMaker:
     """What makes the policy of a run, told an order."""
     from standing_orders.evaluate.find import find_policy  # noqa: PLC0415
 
     def make(told: int | None) -> Policy:
-        return find_policy(str(path), order=None if told is None else str(Order(told)))
+        order = None if told is None else str(Order(told))
+        return find_policy(str(path), order=order, is_greedy=is_greedy)
 
     return make
 

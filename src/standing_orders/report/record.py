@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from standing_orders.cage2.attacks import AttackBatch, AttackFile
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.policy import Policy, in_game
 from standing_orders.config import SimConfig
@@ -63,6 +64,7 @@ class Recording:
     actions: NDArray[np.int64]  # (T, N)
     rewards: NDArray[np.int32]  # (T, N), tenths of a point
     held_chance: NDArray[np.float64] | None = None  # (T + 1, N, 13): P(held), if it was watched
+    attack: AttackFile | None = None  # whose draws were met instead of those of the numbers
 
     @property
     def returns(self) -> NDArray[np.int64]:  # (N,), tenths of a point
@@ -119,6 +121,7 @@ def record(
     numbers: Sequence[int],
     *,
     make_believer: MakeBeliever | None = None,
+    attack: AttackFile | None = None,
 ) -> Recording:
     """Play one episode for each number and note everything.
 
@@ -129,15 +132,20 @@ def record(
         config: the game.
         numbers: which attacks, each at least 0.
         make_believer: makes one that watches too, if given.
+        attack: whose draws are met instead, with its numbers for the policy's own choices.
 
     Raises:
         ConfigError: a number cannot be a seed, or there is none.
     """
     if not numbers:
         raise ConfigError("no episode to record: name at least one")
+    own = [child_seed(n, "play", "policy") for n in numbers]
     batch = Cage2Batch(len(numbers), config)
+    if attack is not None:
+        batch = AttackBatch(config, [attack.seeds] * len(numbers))
+        own = [attack.policy_seed] * len(numbers)
     policy = in_game(policy, config)
-    policy.reset(np.array([child_seed(n, "play", "policy") for n in numbers], dtype=np.uint64))
+    policy.reset(np.array(own, dtype=np.uint64))
     seen = batch.reset(np.array([child_seed(n, "play") for n in numbers], dtype=np.uint64))
     states, observations = [batch.states.copy()], [seen.copy()]
     believer = None if make_believer is None else make_believer(config, len(numbers))
@@ -165,6 +173,7 @@ def record(
         actions=np.stack(played),
         rewards=np.stack(rewards),
         held_chance=np.stack(chances) if chances else None,
+        attack=attack,
     )
 
 

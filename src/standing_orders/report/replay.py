@@ -1,10 +1,11 @@
 """What `replay` does: a page with episodes of one policy, and the fork that was asked for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from standing_orders.cage2.attacks import AttackFile
 from standing_orders.cage2.policy import Policy
 from standing_orders.config import SimConfig
 from standing_orders.errors import ConfigError
@@ -35,6 +36,7 @@ class ReplayTask:
     order: str | None = None  # that the policy is told; with a fork, that the fork is told
     fork_at: int | None = None  # step from which the fork differs
     fork_policy: str | None = None  # who takes over; the same policy if left out
+    attack: AttackFile | None = None  # the only one to show
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Source:
     game: SimConfig
 
 
-def source_of(name: str) -> Source:
+def source_of(name: str, *, is_greedy: bool = False) -> Source:
     """A scripted defender by name, or the policy of a run.
 
     Raises:
@@ -56,14 +58,15 @@ def source_of(name: str) -> Source:
     """
     path = Path(name)
     if not is_run(path):
-        make = policy_maker(path)
+        make = policy_maker(path, is_greedy=is_greedy)
         make(None)  # an unknown name is refused before anything is played
         return Source(make, None, takes_order=False, game=SimConfig())
     if kind_of(path) == "search":
         path = best_of_search(path)
     run = read_run(path)
     order = order_of(run)
-    return Source(policy_maker(path), order, takes_order=order is not None, game=game_of(run))
+    make = policy_maker(path, is_greedy=is_greedy)
+    return Source(make, order, takes_order=order is not None, game=game_of(run))
 
 
 def find_replay(task: ReplayTask) -> list[Episode]:
@@ -74,7 +77,10 @@ def find_replay(task: ReplayTask) -> list[Episode]:
             beyond the end.
         CheckpointError: the run folder is damaged.
     """
-    source = source_of(task.policy)
+    attack = task.attack
+    source = source_of(task.policy, is_greedy=attack is not None and attack.greedy)
+    if attack is not None and attack.order is not None:
+        source = replace(source, order=Order.parse(attack.order).index)
     wanted = None if task.order is None else Order.parse(task.order).index
     is_fork = task.fork_at is not None
     if not is_fork and task.fork_policy is not None:
@@ -92,6 +98,7 @@ def find_replay(task: ReplayTask) -> list[Episode]:
         numbers=task.numbers,
         fork_at=task.fork_at,
         others=others,
+        attack=attack,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from standing_orders.belief import Belief
+from standing_orders.cage2.attacks import AttackFile
 from standing_orders.cage2.policy import Policy
 from standing_orders.cage2.scenario import UNIT_TYPE_HOSTS
 from standing_orders.config import SimConfig
@@ -53,6 +54,7 @@ def find_episodes(
     numbers: Sequence[int] = (),
     fork_at: int | None = None,
     others: Sequence[OtherFuture] = (),
+    attack: AttackFile | None = None,
 ) -> list[Episode]:
     """Record the notable episodes among some, or the given ones, with forks.
 
@@ -64,18 +66,23 @@ def find_episodes(
         numbers: which attacks to show.
         fork_at: the step from which the forks differ; the first contested one if left out.
         others: the forks of each episode.
+        attack: the only one to show, instead of all these.
 
     Raises:
         ConfigError: the step is beyond the end of the episode.
     """
     if fork_at is not None and not 0 <= fork_at < config.horizon:
         raise ConfigError(f"fork-at = {fork_at}: must be between 0 and {config.horizon - 1}")
-    if numbers:
+    if attack is not None:
+        wanted = {"attack of a file": 0}
+    elif numbers:
         wanted = {f"episode {number}": number for number in numbers}
     else:
         # An episode is the same in any company, so that the belief need only watch the chosen.
         wanted = notable(record(make(order), config, range(num_episodes)))
-    recording = record(make(order), config, list(wanted.values()), make_believer=Belief)
+    recording = record(
+        make(order), config, list(wanted.values()), make_believer=Belief, attack=attack
+    )
     return [
         Episode(
             label=label,
@@ -108,6 +115,7 @@ def _forks(
                 recording.config,
                 [recording.numbers[place]],
                 make_believer=Belief,
+                attack=recording.attack,
             ),
             0,
             other.order,
