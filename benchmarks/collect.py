@@ -94,7 +94,10 @@ def speed(task: Task) -> None:
     """Episodes a second of every collector; when all are there, the claims beside them."""
     began = monotonic()
     cells = [] if task.again else read_cells(task.results / SPEED)
-    note = f"{CORES} cores; at least {task.seconds:g} s a cell; shares are of the time of all"
+    note = (
+        f"{CORES} cores; at least {task.seconds:g} s a cell; shares are of the time of all; "
+        f"{_busy()}"
+    )
     for spec in games(SimulatorConfig(cyborg_path=task.cyborg_path)):
         found = measure_cells(
             spec, workers=task.workers, seconds=task.seconds, limit=task.limit, known=cells,
@@ -111,6 +114,11 @@ def speed(task: Task) -> None:
     with task.table("claims", f"{CORES} cores; from the table of speeds") as add:
         for claim in judge_claims(cells, CORES, pipe_seconds()):
             add(**claim.to_json())
+
+
+def _busy() -> str:
+    """Whether the machine had other work: speeds are those of an idle one or of none."""
+    return f"load of the machine before it {os.getloadavg()[0]:.1f}"
 
 
 def _to_row(cell: Cell) -> dict[str, object]:
@@ -149,7 +157,7 @@ def bar(task: Task) -> None:
     spec = games(SimulatorConfig(sim="cyborg", cyborg_path=task.cyborg_path))[1]
     note = (
         f"{CORES} cores and workers; {3 * task.seconds:g} s each, one after the other; episodes a "
-        "second, and a second of processor time of all processes"
+        f"second, and a second of processor time of all processes; {_busy()}"
     )
     shares: dict[str, list[float]] = {}
     with task.table("bar", note) as add:
