@@ -86,14 +86,15 @@ def watch(
         is_plain: plain text, one board after the other and no waiting: for pipes and files.
     """
     console = Console(highlight=False)
+    width = console.width if console.is_terminal else TEXT_WIDTH
     if is_plain:
-        console = Console(no_color=True, width=TEXT_WIDTH, force_terminal=False, highlight=False)
+        console = Console(no_color=True, width=width, force_terminal=False, highlight=False)
     about = printable(f"red {red_agent or config.red}, blue {policy.name}, seed {seed}")
     console.print(f"{INTRODUCTION}\n\n{about}", markup=False)
     frames = play(policy, config, seed=seed, red_agent=red_agent)
     if is_plain:
         for frame in frames:
-            console.print(f"\n{to_text(frame)}", markup=False)
+            console.print(f"\n{to_text(frame, width)}", markup=False)
             last = frame
     else:
         why = "the first time, the simulator is compiled: up to a minute"
