@@ -125,7 +125,8 @@ def _has_ended(run: Path) -> bool:
 def shelve(run: Path, place: Path) -> None:
     """Keep of a run what its policy needs: config, weights, counters and the last record."""
     folder, checkpoint = latest_of(run, RunFolder.open(run).kind)
-    weights = {name: value for name, value in checkpoint.tensors.items() if "network." in name}
+    tensors = checkpoint.tensors.items()
+    weights = {name: value for name, value in tensors if name.startswith("network.")}
     shutil.rmtree(place, ignore_errors=True)
     shelved = RunFolder.create(place, folder.config, folder.kind)
     with shelved.journal() as journal:

@@ -67,6 +67,23 @@ def test_help_is_shown_and_left_by_any_key(monkeypatch: pytest.MonkeyPatch) -> N
     assert steps_shown(shown) == [0, 0, 1]
 
 
+@pytest.mark.parametrize(("is_terminal", "width"), [(True, 80), (False, 110)])
+def test_plain_boards_fit_a_terminal_and_are_wide_in_a_file(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool, width: int
+) -> None:
+    shown = io.StringIO()
+
+    def console(**options: Any) -> Console:
+        asked = {"width": 80, "force_terminal": is_terminal, **options}
+        return Console(file=shown, **asked)
+
+    monkeypatch.setattr(play_module, "Console", console)
+    watch(ScriptedDefender("sleep"), SimConfig(horizon=2), seed=0, speed=None, is_plain=True)
+    lines = [len(line.rstrip()) for line in shown.getvalue().splitlines()]
+    assert max(lines) <= width
+    assert (max(lines) > 80) == (width > 80)
+
+
 def test_with_a_speed_the_episode_plays_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = answer(monkeypatch, "")
     monkeypatch.setattr(keys.LineKeyboard, "wait", lambda *_: None)

@@ -1,10 +1,13 @@
 """`report`, `replay` and `runs` on a small run that was really trained."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from standing_orders.report.build import build_report
 from tests.cli.commands import run
 
 SMALL = ("--episodes", "20", "--update-episodes", "10", "--gate.episodes", "4")
@@ -23,6 +26,24 @@ def test_a_run_leaves_its_report(trained: Path) -> None:
     text = (trained / "report.html").read_text()
     assert "Training: one" in text
     assert '"kind":"replay"' in text
+
+
+def lines_of(block: Any) -> Iterator[dict[str, Any]]:
+    """Every line of every chart in a document, with the title of its chart."""
+    if isinstance(block, dict):
+        if block.get("kind") == "lines":
+            yield from ({"chart": block["title"], **one} for one in block["series"])
+        for value in block.values():
+            yield from lines_of(value)
+    elif isinstance(block, list):
+        for value in block:
+            yield from lines_of(value)
+
+
+def test_every_line_of_a_real_runs_charts_has_points(trained: Path) -> None:
+    lines = list(lines_of(build_report([trained], num_episodes=0)))
+    assert len(lines) > 8
+    assert [(one["chart"], one["name"]) for one in lines if not one["x"]] == []
 
 
 def test_report_writes_where_it_is_told(trained: Path, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def made_up_update(update: int, *, order: int = 6, passed: bool = False) -> Reco
         "compliance": {
             "compliance": share, "strict": share, "contested": share, "response": 0.5, "aim": 0.9,
         },
-        "loss": {"entropy": 4.0 - share, "kl": 0.01, "clip_fraction": 0.1},
+        "loss": {"entropy": 4.0 - share, "approx_kl": 0.01, "clipfrac": 0.1},
         "gate": {
             "passed": passed, "return": -20.5, "episodes": 200, "strict": 0.97, "contested": 0.95,
             "response": 0.5, "aim": 0.9, "compliant": 970, "violations": 30,

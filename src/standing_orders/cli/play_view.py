@@ -101,15 +101,16 @@ def watch(
         rules: temporal rules that are watched.
     """
     console = Console(highlight=False)
+    width = console.width if console.is_terminal else TEXT_WIDTH
     if is_plain:
-        console = Console(no_color=True, width=TEXT_WIDTH, force_terminal=False, highlight=False)
+        console = Console(no_color=True, width=width, force_terminal=False, highlight=False)
     drawn = f"seed {seed}" if attack is None else "draws of a file"
     about = printable(f"red {red_agent or config.red}, blue {policy.name}, {drawn}")
     console.print(f"{INTRODUCTION}\n\n{about}", markup=False)
     frames = play(policy, config, seed=seed, red_agent=red_agent, attack=attack, rules=rules)
     if is_plain:
         for frame in frames:
-            console.print(f"\n{to_text(frame)}", markup=False)
+            console.print(f"\n{to_text(frame, width)}", markup=False)
             last = frame
     else:
         why = "the first time, the simulator is compiled: up to a minute"

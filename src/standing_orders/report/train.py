@@ -13,7 +13,6 @@ FIGURES = {
     "strict": "strict", "contested": "contested", "compliance": "compliance",
     "response": "response rate", "aim": "aim",
 }  # fmt: skip
-LOSSES = {"policy_loss": "policy", "value_loss": "value", "entropy": "entropy", "kl": "KL"}
 
 
 def answer_section(runs: Sequence[Run]) -> Block:
@@ -94,7 +93,7 @@ def training_section(runs: Sequence[Run]) -> Block:
             ),
             doc.lines(
                 "Size of an update",
-                _curves(runs, "loss", {"kl": "KL divergence", "clip_fraction": "clipped"}),
+                _curves(runs, "loss", {"approx_kl": "KL divergence", "clipfrac": "clipped"}),
                 x="episodes", y="KL, share clipped",
             ),
         ),
