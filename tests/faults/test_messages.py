@@ -160,8 +160,8 @@ def test_a_signal_lets_the_update_end_saves_and_says_how_to_go_on(
         os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT, 0o600), 2)
         sys.stderr = os.fdopen(2, "w")  # not the one that pytest reads
         signal.signal(number, signal.SIG_DFL)  # under nohup it is ignored
-        return main(["train", "--episodes", "100000", "--update-episodes", "10", "--ppo.hidden",
-                     "8", "--checkpoint-every", "100000", "--run", str(tmp_path / "run")])  # fmt: skip
+        long = ("--episodes", "100000", "--update-episodes", "10", "--checkpoint-every", "100000")
+        return main(["train", *long, "--ppo.hidden", "8", "--run", str(tmp_path / "run")])
 
     child = fork(work)
     deadline = time.monotonic() + 300
