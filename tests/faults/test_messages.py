@@ -25,6 +25,7 @@ from standing_orders.errors import (
     WorkerError,
 )
 from standing_orders.runs.folder import RunFolder
+from tests.faults.processes import exit_code, fork, may_fork
 
 DEEP = "x = " + "[" * 20_000 + "]" * 20_000
 TINY = ("train", "--episodes", "40", "--update-episodes", "10", "--ppo.hidden", "8",
@@ -152,28 +153,28 @@ def test_names_do_not_steer_the_terminal(
     assert not set("\x1b\x07\u202e\udcff") & set(text)
 
 
-def start(*words: str, **options: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "standing_orders", *words]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, **options)  # type: ignore[call-overload,no-any-return]
-
-
+@may_fork
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_lets_the_update_end_saves_and_says_how_to_go_on(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
-    words = ("train", "--episodes", "100000", "--update-episodes", "10", "--checkpoint-every",
-             "100000", "--ppo.hidden", "8", "--run", str(tmp_path / "run"))  # fmt: skip
-    # Under nohup the signal is ignored, and a child would go on ignoring it.
-    with start(*words, preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)) as process:
-        journal = tmp_path / "run" / "journal.jsonl"
-        while not (journal.exists() and journal.read_text().count("\n") > 3):
-            assert process.poll() is None
-            time.sleep(0.05)
-        process.send_signal(number)
-        said = process.communicate(timeout=120)[1]
-    assert process.returncode == code
-    assert f"to go on: standing-orders train --resume --run {tmp_path}/run" in said
+    journal, said = tmp_path / "run" / "journal.jsonl", tmp_path / "said"
+
+    def work() -> int:
+        os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT, 0o600), 2)
+        sys.stderr = os.fdopen(2, "w")  # not the one that pytest reads
+        signal.signal(number, signal.SIG_DFL)  # under nohup it is ignored
+        long = ("--episodes", "100000", "--update-episodes", "10", "--checkpoint-every", "100000")
+        return main(["train", *long, "--ppo.hidden", "8", "--run", str(tmp_path / "run")])
+
+    child = fork(work)
+    deadline = time.monotonic() + 300
+    while not (journal.exists() and journal.read_text().count("\n") > 3):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(child, number)
+    assert exit_code(child) == code
+    assert f"to go on: standing-orders train --resume --run {tmp_path}/run" in said.read_text()
     num_updates = journal.read_text().count("\n")
     newest = sorted((tmp_path / "run" / "checkpoints").iterdir())[-1]
     assert int(newest.name) == num_updates > 3
@@ -191,7 +192,7 @@ def test_a_signal_where_no_update_runs_ends_at_once(
 
 
 def test_a_pipe_that_nobody_reads_is_a_quiet_end() -> None:
-    for words in ("--help", "train --help-all", "presets", "presets --json"):
+    for words in ("train --help-all", "presets --json"):
         command = f"{sys.executable} -m standing_orders {words} | head -1; exit ${{PIPESTATUS[0]}}"
         answer = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
         assert (answer.returncode, answer.stderr) == (0, b"")
