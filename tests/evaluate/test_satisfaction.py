@@ -10,6 +10,7 @@ from standing_orders.cage2.defenders import ScriptedDefender
 from standing_orders.errors import ConfigError
 from standing_orders.evaluate.satisfaction import measure_rules
 from standing_orders.rules.temporal import read_rules
+from standing_orders.tables import to_text
 
 
 def test_rules_are_kept_by_a_policy_that_was_never_trained_for_them() -> None:
@@ -21,6 +22,7 @@ def test_rules_are_kept_by_a_policy_that_was_never_trained_for_them() -> None:
     assert [free.judged[rule.name].broken.value for rule in rules] == [1.0, 1.0]
     assert [kept.judged[rule.name].broken.value for rule in rules] == [0.0, 0.0]
     assert np.isfinite(kept.mean_return)
+    assert "restores_10 <= 2" in to_text(kept.tables())
     assert kept.to_json()["rules"]["calm"]["broken"] == 0.0
     with pytest.raises(ConfigError, match="cannot be kept by construction"):
         keep_rules(policy, ["enterprise -> restore"])

@@ -33,7 +33,7 @@ _TIE = 1e-3  # of the return, where equally many fixes break the order
 _COLUMNS = (
     Column("episode", is_text=True),
     Column("return", ".1f"),
-    Column("violations", ",d"),
+    Column("violations", ".3g"),
     Column("margin", ".2f"),
 )
 Attacks = NDArray[np.uint64]  # (num_attacks, 1 + horizon)
