@@ -58,6 +58,17 @@ def test_ray_actors_play_the_episodes_of_the_batch_also_when_killed(
     assert actor_processes() == []
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # Ray's own
+def test_an_actor_may_take_longer_to_start_than_to_answer(
+    actor: NetworkActor, plan: MakePlan
+) -> None:
+    """It imports and loads kernels for seconds, on a busy machine for minutes."""
+    config = CollectConfig(collect="ray", workers=1, worker_timeout=1.0)
+    with open_collector(SPEC, config, report=pytest.fail) as collector:
+        collector.play(actor, plan(1))
+
+
 @pytest.mark.parametrize(
     ("address", "error", "message"),
     [("nowhere", ConfigError, "HOST:PORT"), ("127.0.0.1:1", WorkerError, "nobody answers")],

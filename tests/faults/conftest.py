@@ -11,6 +11,7 @@ import pytest
 def two_nodes() -> Iterator[Any]:
     """A head without workers and two machines with one each, on loopback."""
     os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # stay on loopback
+    os.environ["RAY_worker_niceness"] = "0"  # else a busy machine hardly ever lets them run
     pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 

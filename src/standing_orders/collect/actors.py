@@ -6,7 +6,7 @@ from time import monotonic
 from typing import Any
 
 from standing_orders.collect.cluster import open_cluster
-from standing_orders.collect.crew import MAX_RESTARTS, Event, Report
+from standing_orders.collect.crew import MAX_RESTARTS, START_SECONDS, Event, Report
 from standing_orders.collect.games import GameSpec
 from standing_orders.collect.loop import Actor, Weights
 from standing_orders.collect.plan import Plan
@@ -54,6 +54,7 @@ class RayPlayers:
         self._running: dict[int, tuple[Any, float]] = {}  # result to come, and when it is late
         self._weights: Any = None
         self._is_current = [False] * num_workers
+        self._is_started = [False] * num_workers  # it has answered before
 
     def __len__(self) -> int:
         return len(self._actors)
@@ -68,7 +69,8 @@ class RayPlayers:
         weights = None if self._is_current[index] else self._weights
         self._is_current[index] = True
         result = self._actors[index].play.remote(plan, weights)
-        self._running[index] = (result, monotonic() + self._timeout)
+        start = 0.0 if self._is_started[index] else START_SECONDS
+        self._running[index] = (result, monotonic() + start + self._timeout)
 
     def hear(self, indices: list[int]) -> list[Event]:
         """Wait for at least one of some actors.
@@ -111,6 +113,7 @@ class RayPlayers:
         except exceptions.RayError as err:
             return self._replace(index, f"is lost ({type(err).__name__})")
         self._restarts[index] = 0
+        self._is_started[index] = True
         return Event(index, value)
 
     def _replace(self, index: int, reason: str) -> Event:
@@ -125,5 +128,5 @@ class RayPlayers:
         self._ray.kill(self._actors[index])
         # It asks for no core of its own: with a machine lost there may be none to spare.
         self._actors[index] = self._make(num_cpus=0)
-        self._is_current[index] = False
+        self._is_current[index] = self._is_started[index] = False
         return Event(index, is_new=True)

@@ -17,7 +17,7 @@ from standing_orders.errors import StandingOrdersError, WorkerError
 Build = Callable[[], Any]
 Report = Callable[[str], None]
 MAX_RESTARTS = 3  # of one worker without a finished episode
-_START_SECONDS = 600.0  # importing and building, with many workers on few cores
+START_SECONDS = 600.0  # importing and building, with many workers on few cores
 _END_SECONDS = 2.0
 _LOOK_SECONDS = 1.0  # between looks at who is late
 
@@ -122,7 +122,7 @@ class Crew:
         with _without_main():
             process.start()
         theirs.close()
-        return _Member(process, ours, late_at=monotonic() + _START_SECONDS)
+        return _Member(process, ours, late_at=monotonic() + START_SECONDS)
 
     def _heard(self, indices: list[int]) -> list[int]:
         """Who has sent something or has ended."""
