@@ -111,24 +111,25 @@ def main() -> int:
     chosen = [one for one in ATTACKS if not wanted.attack or one.name in wanted.attack]
     is_long = wanted.size == "long"
     deadline = time.monotonic() + (wanted.seconds or (float("inf") if is_long else SHORT_SECONDS))
-    rows = []
+    print(f"{'attack':14} {'cases':>7} {'faults':>7} {'seconds':>8}   seeds: the cases' numbers")
+    num_faults = 0
     for number, attack in enumerate(chosen):
+        before = read_rows(RESULTS).get(attack.name) if is_long and not wanted.again else None
+        first, last = before.cases if before else 0, attack.long if is_long else attack.short
         if wanted.case is not None or wanted.quick:
             first = wanted.case or 0
-            rows.append(run_attack(attack, first, first + 1))
+            last = first + 1
+        if first >= last:  # all of it has been played
             continue
-        before = read_rows(RESULTS).get(attack.name) if is_long and not wanted.again else None
-        last = attack.long if is_long else attack.short
         left = deadline - time.monotonic()
         share = left if is_long else left / (len(chosen) - number)
-        row = run_attack(attack, before.cases if before else 0, last, seconds=share)
-        rows.append(row)
-        if is_long:
+        row = run_attack(attack, first, last, seconds=share)
+        print(f"{row.attack:14} {row.cases:7} {row.faults:7} {row.seconds:8.1f}   {row.what}",
+              flush=True)  # fmt: skip
+        num_faults += row.faults
+        if is_long and wanted.case is None and not wanted.quick:
             write_rows(RESULTS, read_rows(RESULTS) | {attack.name: _sum(before, row)})
-    print(f"{'attack':14} {'cases':>7} {'faults':>7} {'seconds':>8}   seeds: the cases' numbers")
-    for row in rows:
-        print(f"{row.attack:14} {row.cases:7} {row.faults:7} {row.seconds:8.1f}   {row.what}")
-    return 1 if any(row.faults for row in rows) else 0
+    return 1 if num_faults else 0
 
 
 if __name__ == "__main__":
