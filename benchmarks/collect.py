@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from math import inf, sqrt
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import tyro
@@ -138,18 +138,14 @@ def read_cells(path: Path) -> list[Cell]:
     """Cells of an earlier measurement."""
     if not path.exists():
         return []
-    shares = (
-        "seconds", "start_seconds", "environment", "inference", "waiting", "transport",
-        "cpu_seconds",
+    kinds: dict[str, Callable[[str], Any]] = dict.fromkeys(
+        ("seconds", "start_seconds", "environment", "inference", "waiting", "transport",
+         "cpu_seconds"), float,
     )  # fmt: skip
-    return [
-        Cell(
-            row["simulator"], row["collector"], int(row["workers"]), int(row["episodes"]),
-            *(float(row[name]) for name in shares),
-            memory_mb=float(row["memory_mb"]) if row["memory_mb"] else None, note=row["note"],
-        )
-        for row in results.read(path.name, path.parent)
-    ]  # fmt: skip
+    kinds |= {"simulator": str, "collector": str, "note": str, "workers": int, "episodes": int}
+    kinds["memory_mb"] = lambda text: float(text) if text else None
+    rows = results.read(path.name, path.parent)
+    return [Cell(**{name: kind(row[name]) for name, kind in kinds.items()}) for row in rows]
 
 
 def bar(task: Task) -> None:

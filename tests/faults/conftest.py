@@ -10,8 +10,8 @@ import pytest
 @pytest.fixture
 def two_nodes() -> Iterator[Any]:
     """A head without workers and two machines with one each, on loopback."""
-    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # stay on loopback
-    os.environ["RAY_worker_niceness"] = "0"  # else a busy machine hardly ever lets them run
+    # Stay on loopback; and at Ray's own priority a busy machine hardly ever lets workers run.
+    os.environ.update({"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_worker_niceness": "0"})
     pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
