@@ -48,11 +48,12 @@ def test_train_says_what_is_to_be_known_first(
 ) -> None:
     words = ("detect", "train", "--data", str(log), "--label", "label")
     assert run(*words, "--run", str(tmp_path / "run"), *SMALL) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
     assert "The label can be learned" in out
     for name in ("allow-all", "block-all", "perfect", "85 % accurate", "threshold of alert"):
         assert name in out
     assert "after 3 updates" in out
+    assert f"report: {tmp_path / 'run' / 'report.html'}" in err
 
 
 def test_evaluate_prints_every_figure(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:

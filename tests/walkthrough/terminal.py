@@ -38,7 +38,7 @@ class Terminal:
         self.width, self.height = width, height
         self._server = f"walk-{uuid.uuid4().hex[:8]}"
         self._folder, self._environment, self._captures = folder, environment, captures
-        self._num_captures = 0
+        self._num_captures, self._num_commands = 0, 0
 
     def __enter__(self) -> Self:
         settings = [f"{name}={value}" for name, value in self._environment.items()]
@@ -118,7 +118,9 @@ class Terminal:
     def run(self, command: str, seconds: float, name: str) -> str:
         """Type a command, wait for the prompt, and give all that it printed."""
         self._tmux("clear-history")
-        self.type(f'clear; {command}; echo "exit code $?"')
-        self.wait_for(lambda text: bool(re.search(r"exit code \d+\n", text)), seconds)
+        self._num_commands += 1  # else the end of the one before could be taken for this one's
+        which = f"of command {self._num_commands}"
+        self.type(f'clear; {command}; echo "exit code $? {which}"')
+        self.wait_for(lambda text: bool(re.search(rf"exit code \d+ {which}\n", text)), seconds)
         self.keep(name)
-        return self.history().split('exit code $?"')[-1]
+        return self.history().split(f'exit code $? {which}"')[-1]

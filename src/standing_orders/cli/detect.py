@@ -86,6 +86,7 @@ class TrainTeam(Resumable, TeamSettings, Reporting):
         from standing_orders.api.teams import measure_team
         from standing_orders.api.training import resume, train
         from standing_orders.cli.detect_view import watch_team
+        from standing_orders.cli.report import leave_report
         from standing_orders.detect.assess.report import collapses, rules_not_kept
 
         if self.resume:
@@ -100,6 +101,7 @@ class TrainTeam(Resumable, TeamSettings, Reporting):
         self.report(measure_team(run))
         for line in (*collapses(run.records), *rules_not_kept(run.records)):
             tell(line)
+        leave_report(folder)
         return 0
 
     def _look(self, config: DetectConfig) -> Any:

@@ -135,9 +135,10 @@ def summarise(frame: Frame) -> Sequence[str]:
 def _size_of(console: Console) -> tuple[int, int]:
     """Columns and lines as they are now: COLUMNS and LINES, if exported, are those of before."""
     try:
-        return tuple(os.get_terminal_size(console.file.fileno()))
+        size = os.get_terminal_size(console.file.fileno())
     except (OSError, ValueError):  # it is no terminal
         return console.size
+    return size.columns, size.lines
 
 
 class _Player:
@@ -207,7 +208,8 @@ class _Player:
         return True
 
     def _show(self, live: Live) -> None:
-        width, height = self._console.size = _size_of(self._console)
+        width, height = _size_of(self._console)
+        self._console.size = (width, height)
         if self._is_helping:
             live.update(Text(f"{self._about}\n\n{INTRODUCTION}\n\n{_KEYS_LINE}"), refresh=True)
             return
