@@ -45,7 +45,7 @@ class Row:
 def run_attack(attack: Attack, first: int, last: int, *, seconds: float = float("inf")) -> Row:
     """Play cases, from the first up to the last (exclusive) or until the time is over.
 
-    Each fault is printed with the number that repeats it.
+    One case is played in any time. Each fault is printed with the number that repeats it.
     """
     began, before, done, num_faults = time.monotonic(), sum(os.times()[:4]), first, 0
     logging.disable()
@@ -54,7 +54,7 @@ def run_attack(attack: Attack, first: int, last: int, *, seconds: float = float(
     with tempfile.TemporaryDirectory(prefix="battery-", dir=place_of_all) as folder:
         (Path(folder) / "shared").mkdir()
         shared = attack.prepare(Path(folder) / "shared")
-        while done < last and time.monotonic() - began < seconds:
+        while done < last and (done == first or time.monotonic() - began < seconds):
             place = Path(folder) / "place"
             place.mkdir()
             fault = play_case(attack, shared, done, place)
