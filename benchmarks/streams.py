@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -109,7 +110,13 @@ def as_parquet(rows: list[Row]) -> bytes:
     return file.getvalue()
 
 
-FORMATS = (as_json, as_csv, as_zeek, as_parquet, lambda rows: gzip.compress(as_csv(rows)))
+FORMATS: tuple[Callable[[list[Row]], bytes], ...] = (
+    as_json,
+    as_csv,
+    as_zeek,
+    as_parquet,
+    lambda rows: gzip.compress(as_csv(rows)),
+)
 _SIGNS = (b"\n", b'"', b",", b"\t", b"{", b"}", b"\x00", b"\xff", b"9" * 400, b"1e999", b"nan",
           b'{"a":' * 3_000)  # fmt: skip
 

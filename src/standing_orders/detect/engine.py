@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import pad
 
 from standing_orders.detect.actions import NUM_ACTIONS
 from standing_orders.detect.config import TeamConfig
@@ -81,7 +82,7 @@ class Agent:
 
         Args:
             batch: the next events.
-            seen: what its eyes see of them.
+            seen: what its eyes see of them; rows may follow that are no events.
 
         Raises:
             NumericsError: a probability is not finite.
@@ -95,7 +96,7 @@ class Agent:
     def _remember(self, seen: Seen, batch: Batch) -> tuple[Tensor, Tensor]:
         if self.actor.memory is None:
             log_probs, hidden, _ = self._run(seen, None)
-            return log_probs, hidden
+            return log_probs[: len(batch.slots)], hidden[: len(batch.slots)]
         self._make_room(int(batch.slots.max(initial=-1)) + 1)
         told: list[tuple[Tensor, Tensor]] = []
         order: list[NDArray[np.int64]] = []
@@ -132,17 +133,24 @@ class Agent:
         return log_probs, hidden, after
 
     def _run_block(self, seen: Seen, memory: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
-        inputs, first = seen
-        num_rows = len(inputs)
-        if short := -num_rows % ROWS_TOGETHER:
-            inputs, first, memory = (
-                None if one is None else torch.nn.functional.pad(one, (0, 0, 0, short))
-                for one in (inputs, first, memory)
-            )
-        log_probs, hidden, after = self.actor(inputs, first, memory)
+        num_rows = len(seen[0])
+        seen, memory = _filled_up(seen), _fill_up(memory, num_rows)
+        log_probs, hidden, after = self.actor(*seen, memory)
         return (
             log_probs[:num_rows], hidden[:num_rows], None if after is None else after[:, :num_rows]
         )  # fmt: skip
+
+
+def _fill_up(values: Tensor | None, num_rows: int) -> Tensor | None:
+    """With rows of zeros, the last axis but one, up to a multiple of `ROWS_TOGETHER`."""
+    short = -num_rows % ROWS_TOGETHER
+    return values if values is None or not short else pad(values, (0, 0, 0, short))
+
+
+def _filled_up(seen: Seen) -> Seen:
+    inputs = _fill_up(seen[0], len(seen[0]))
+    assert inputs is not None
+    return inputs, _fill_up(seen[1], len(seen[0]))
 
 
 def _rows(seen: Seen, rows: slice | NDArray[np.int64]) -> Seen:
@@ -175,7 +183,8 @@ def agents_of(network: TeamNetwork) -> list[Agent]:
 
 def ask(agents: Sequence[Agent], batch: Batch) -> list[tuple[Tensor, Tensor]]:
     """What each agent says, see `Agent.judge`; those that see alike look once."""
-    seen = {eyes: eyes.see(batch.features) for eyes in {agent.eyes for agent in agents}}
+    every = {agent.eyes for agent in agents}
+    seen = {eyes: _filled_up(eyes.see(batch.features)) for eyes in every}
     return [agent.judge(batch, seen[agent.eyes]) for agent in agents]
 
 

@@ -13,7 +13,7 @@ import torch
 from standing_orders.detect.config import DetectConfig, LearnConfig, RulesConfig, TeamConfig
 from standing_orders.detect.data.synthetic import make_sessions
 from standing_orders.detect.learn import run as runs
-from standing_orders.detect.learn.run import load_team, resume, train
+from standing_orders.detect.learn.run import config_of, load_team, resume, train
 from standing_orders.detect.learn.trainer import Trainer
 from standing_orders.errors import CheckpointError, NumericsError
 from standing_orders.runs.checkpoint import load_latest
@@ -145,3 +145,13 @@ def test_a_nan_stops_the_run_and_leaves_the_last_checkpoint(
     monkeypatch.undo()
     monkeypatch.setattr(runs, "load", small)
     assert resume(tmp_path / "run", report=quiet).progress.stopped == "budget used"
+
+
+def test_an_option_that_is_gone_is_passed_over_if_it_changed_nothing(tmp_path: Path) -> None:
+    settings = DetectConfig().model_dump(mode="json")
+    settings |= {"missing": "indicator", "team": settings["team"] | {"ties": "alert"}}
+    folder = RunFolder.create(tmp_path / "run", settings, "detect")
+    assert config_of(folder) == DetectConfig()
+    other = RunFolder.create(tmp_path / "other", settings | {"missing": "refuse"}, "detect")
+    with pytest.raises(CheckpointError, match="missing: no such option"):
+        config_of(other)

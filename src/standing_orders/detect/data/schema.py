@@ -56,12 +56,12 @@ class Schema:
         Args:
             table: with the input columns, in any order and of any types; one may be missing.
         """
-        there = set(table.column_names)
+        there = dict(zip(table.column_names, table.columns, strict=True))
         columns: list[Column] = []
         misfits: dict[str, NDArray[np.bool_]] = {}
         for part in self.encoder.parts:
             name, planned = part.name, self._inputs[part.name]
-            values = plain_values(table[name]) if name in there else pa.nulls(table.num_rows)
+            values = plain_values(there[name]) if name in there else pa.nulls(table.num_rows)
             column, is_misfit = read_column(planned, values)
             columns.append(column)
             kinds = {f"no {planned.kind}": is_misfit}

@@ -1,6 +1,7 @@
 """A detection run in its folder: journal, mirrors, checkpoints, resume."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,11 @@ TENSORBOARD_TAGS = {
 }
 _RULE_FIGURES = ("violation_rate", "margin_mean", "margin_min", "price")
 _DIGEST = "data_sha256"
+# Options that are gone, each with the value under which a run is what it would be without it.
+_GONE = (
+    ("", "numeric", []), ("", "categorical", []), ("", "missing", "indicator"),
+    ("team", "ties", "alert"),
+)  # fmt: skip
 
 
 def digest_of(data: DataSet) -> str:
@@ -160,7 +166,14 @@ _RUN = RunKind(KIND, make=_make, mirrors=_mirrors)
 
 def config_of(folder: RunFolder) -> DetectConfig:
     """The config of a run."""
-    return folder.parse_config(DetectConfig, without=_DIGEST)
+    settings = dict(folder.config)
+    for part, name, value in _GONE:
+        place = settings
+        if part:
+            place = settings[part] = dict(settings[part])
+        if place.get(name) == value:
+            del place[name]
+    return replace(folder, config=settings).parse_config(DetectConfig, without=_DIGEST)
 
 
 def data_of(folder: RunFolder) -> DataSet:
