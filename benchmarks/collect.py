@@ -45,6 +45,7 @@ from standing_orders.evaluate.bench_collect import (
 from standing_orders.evaluate.both import EquivalenceTask, compare_simulators
 from standing_orders.evaluate.claims import judge_claims
 from standing_orders.evaluate.elsewhere import play_sample
+from standing_orders.evaluate.equivalence import Comparison
 from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.ppo import use_one_thread
 from standing_orders.learn.run import load_network
@@ -256,19 +257,24 @@ def transfer(task: Task) -> None:
     )
     with task.table("transfer", f"{note}; difference with its 90 % interval") as add:
         for cell in result.cells:
-            add(
-                red=cell.red, steps=cell.horizon, own=f"{cell.own_mean:.2f}",
-                cyborg=f"{cell.other_mean:.2f}", difference=f"{cell.difference:+.2f}",
-                low=f"{cell.low:+.2f}", high=f"{cell.high:+.2f}",
-                z="" if cell.z is None else f"{cell.z:+.1f}",
-                margin=f"{cell.margin:.2f}", verdict=cell.verdict, ks=f"{cell.ks_distance:.3f}",
-            )  # fmt: skip
+            add(**cell_row(cell))
     with task.table("transfer-compliance", note) as add:
         for one in result.obeying:
             add(
                 red=one.red, figure=one.figure, own=_share(one.own.value),
                 cyborg=_share(one.other.value), difference=_share(one.difference),
             )  # fmt: skip
+
+
+def cell_row(cell: Comparison) -> dict[str, Any]:
+    """A red agent and horizon of an equivalence as cells of a table."""
+    return {
+        "red": cell.red, "steps": cell.horizon, "own": f"{cell.own_mean:.2f}",
+        "cyborg": f"{cell.other_mean:.2f}", "difference": f"{cell.difference:+.2f}",
+        "low": f"{cell.low:+.2f}", "high": f"{cell.high:+.2f}",
+        "z": "" if cell.z is None else f"{cell.z:+.1f}",
+        "margin": f"{cell.margin:.2f}", "verdict": cell.verdict, "ks": f"{cell.ks_distance:.3f}",
+    }  # fmt: skip
 
 
 def _how_trained(policy: str) -> str:

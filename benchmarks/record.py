@@ -1,6 +1,7 @@
 """The score of a defender without orders, on every seed. Runs go to --folder and are re-used.
 
 python benchmarks/record.py leaderboard
+python benchmarks/record.py cyborg --cyborg-path CHECKOUT    # of commit 606813b
 python benchmarks/record.py unconstrained
 python benchmarks/record.py means
 python benchmarks/record.py defence
@@ -18,10 +19,18 @@ import tyro
 
 import defence as watching
 import results
+from collect import cell_row
 from learner import ACTIONS, EVALUATION_SEED, figures_of, finished_run
 from standing_orders.api.settings import preset
 from standing_orders.cage2.scenario import RED_AGENTS
-from standing_orders.config import GameConfig, RedAgent, TrainConfig
+from standing_orders.config import (
+    CollectConfig,
+    GameConfig,
+    RedAgent,
+    SimulatorConfig,
+    TrainConfig,
+)
+from standing_orders.evaluate.both import EquivalenceTask, compare_simulators
 from standing_orders.evaluate.card import ScoreCard, evaluate
 from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.run import load_network
@@ -44,10 +53,13 @@ MEANS: dict[str, dict[str, Any]] = {
 class Task:
     """What to measure, and where the runs are."""
 
-    what: tyro.conf.Positional[Literal["leaderboard", "unconstrained", "means", "defence"]]
+    what: tyro.conf.Positional[
+        Literal["leaderboard", "cyborg", "unconstrained", "means", "defence"]
+    ]
     folder: Path = Path("runs/benchmark")
     reds: tuple[Literal["b_line", "meander"], ...] = ("b_line", "meander")
     seeds: tuple[int, ...] = (11, 12, 13, 14, 15)  # none of them was used for choosing settings
+    cyborg_path: str | None = None  # cyborg: a checkout at the leaderboard's commit
     quick: bool = False  # a handful of episodes: shows that it runs, writes no result
     results: Path = results.FOLDER  # where the result goes
 
@@ -112,6 +124,34 @@ def leaderboard(task: Task) -> None:
                     add(seed=seed, actions=name, red=red, **cells, seconds=seconds)
 
 
+def cyborg(task: Task) -> None:
+    """The best of the seeds, by its own total, in the real CybORG beside our simulator."""
+    runs = [
+        trained(task, f"leaderboard-{seed}", task.preset("leaderboard", seed=seed))[0]
+        for seed in task.seeds
+    ]
+    best = max(runs, key=lambda run: card_of(task, run, RED_AGENTS).score("total", None).mean)
+    played = task.count(150)
+    result = compare_simulators(
+        EquivalenceTask(
+            str(best), load_network(best)[1].part(GameConfig),
+            SimulatorConfig(sim="cyborg", cyborg_path=task.cyborg_path),
+            CollectConfig(collect="sequential"),
+            reds=task.reds, num_episodes=played, own_episodes=10 * played, seed=EVALUATION_SEED,
+            is_greedy=True,
+        ),
+        advance=lambda _: None,
+        report=print,
+    )  # fmt: skip
+    rests_on = (
+        f"the best run, {best.name}, greedy; n = 150 episodes in CybORG and 1500 in ours for each "
+        "red agent; difference with its 90 % interval"
+    )
+    with task.table(rests_on, "leaderboard-cyborg") as add:
+        for cell in result.cells:
+            add(**cell_row(cell))
+
+
 def unconstrained(task: Task) -> None:
     """Return of 100 steps against each red agent on the rules of today."""
     rests_on = "n = 1000 fresh episodes, rules head, 100 steps; standard errors; CPU seconds"
@@ -162,6 +202,7 @@ def defence(task: Task) -> None:
 
 COMMANDS: dict[str, Callable[[Task], None]] = {
     "leaderboard": leaderboard,
+    "cyborg": cyborg,
     "unconstrained": unconstrained,
     "means": means,
     "defence": defence,

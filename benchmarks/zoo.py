@@ -55,7 +55,7 @@ RECIPES = {
     ),
     "leaderboard": Recipe(
         "no order, all red agents, the leaderboard's rules",
-        "train --preset leaderboard --seed 0",
+        "train --preset leaderboard --seed 11",
         "all",
     ),
     "team": Recipe("detection team, synthetic stream", "detect train --seed 0"),
