@@ -47,7 +47,7 @@ def add_leaves(
                     left[row] &= bar if numbers[row] > limit else np.uint32(EVERY_LEAF)
             for row in range(count):
                 lowest = left[row] & (~left[row] + np.uint32(1))
-                sums[first + row] += value[tree, count_bits(np.int64(lowest) - 1)]
+                sums[first + row] += value[tree, count_bits(int(lowest) - 1)]
 
 
 @jit

@@ -193,7 +193,9 @@ class Trees:
     def log_odds(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:  # (rows,)
         """What they say about inputs, (rows, size)."""
         sums = np.full(len(inputs), self._base)
-        add_leaves(np.ascontiguousarray(inputs), *self._tables, sums)
+        columns, asked, threshold, barred, starts, leaves = self._tables
+        inputs = np.ascontiguousarray(inputs)
+        add_leaves(inputs, columns, asked, threshold, barred, starts, leaves, sums)
         slope, shift = self._line
         return (slope * sums + shift).astype(np.float32)
 

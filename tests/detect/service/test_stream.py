@@ -123,8 +123,10 @@ def streams() -> Any:
 def test_mangled_files_get_verdicts_or_one_clear_message(
     streams: Any, judge: Judge, tmp_path: Path
 ) -> None:
-    found = sum((streams.score_mangled(judge, tmp_path, seed) for seed in range(60)), Counter())
-    assert found["judged"] + found["refused"] == 60
+    once_wrong = (83, 153, 320, 322, 387)  # damaged pages of Parquet, a lone carriage return
+    seeds = (*range(60), *once_wrong)
+    found = sum((streams.score_mangled(judge, tmp_path, seed) for seed in seeds), Counter())
+    assert found["judged"] + found["refused"] == len(seeds)
     assert found["judged"] > 20 and found["bad"] > 20
 
 

@@ -115,7 +115,10 @@ def find_dialect(
     if first.lstrip().startswith("["):
         raise DataError("a JSON array: write one object a line, for instance with jq -c '.[]'")
     mark = separator or max(SEPARATORS, key=first.count)
-    fields = [name.strip() for name in _split(first, mark) or []]
+    try:
+        fields = [name.strip() for name in _split(first, mark) or []]
+    except csv.Error as err:
+        raise DataError(f"the first line cannot be read: {err}") from err
     if header:
         return Dialect("csv", mark, tuple(header)), 0
     if known and not {*fields} & {*known}:

@@ -121,7 +121,7 @@ def _read_parquet(path: Path, max_rows: int, max_bytes: int) -> pa.Table:
         with pa_parquet.ParquetFile(path, read_dictionary=names) as file:
             return _plain_types(pa.Table.from_batches(*_bounded(path, file, max_bytes)))
     except (pa.ArrowException, OSError) as err:
-        raise DataError(f"{path}: not a readable Parquet file: {_first_line(err)}") from err
+        raise DataError(f"{path}: not a readable Parquet file: {first_line(err)}") from err
 
 
 def _bounded(
@@ -179,7 +179,7 @@ def _unpack(path: Path, max_bytes: int) -> io.BytesIO:
                 content.write(block)
                 _check_bytes(path, content.tell(), max_bytes)
     except (gzip.BadGzipFile, EOFError, zlib.error) as err:
-        raise DataError(f"{path}: not a readable gzip file: {_first_line(err)}") from err
+        raise DataError(f"{path}: not a readable gzip file: {first_line(err)}") from err
     if not content.tell():
         raise DataError(f"{path}: the file is empty")
     content.seek(0)
@@ -224,7 +224,7 @@ def _read_csv(path: Path, file: pa.NativeFile, config: DataConfig, separator: st
             convert.column_types = dict.fromkeys(names, pa.string())
             table = pa_csv.read_csv(file, read, parse, convert)
     except (pa.ArrowException, UnicodeDecodeError) as err:
-        why = _first_line(_with_row(file, read, parse, err))
+        why = first_line(_with_row(file, read, parse, err))
         raise DataError(f"{path}: not a readable CSV file: {why}") from err
     _check_columns(path, table.num_columns)
     names = _names(path, table)
@@ -308,7 +308,7 @@ def _check_rows(path: Path, num_rows: int, max_rows: int) -> None:
         )
 
 
-def _first_line(err: BaseException) -> str:
+def first_line(err: BaseException) -> str:
     """Its first line, without anything that a terminal would obey."""
     line = str(err).strip().split("\n")[0][:200]
     return "".join(sign if sign.isprintable() else "?" for sign in line)

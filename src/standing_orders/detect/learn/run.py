@@ -71,7 +71,7 @@ TENSORBOARD_TAGS = {
 _RULE_FIGURES = ("violation_rate", "margin_mean", "margin_min", "price")
 _DIGEST = "data_sha256"
 # Options that are gone, each with the value under which a run is what it would be without it.
-_GONE = (
+_GONE: tuple[tuple[str, str, object], ...] = (
     ("", "numeric", []), ("", "categorical", []), ("", "missing", "indicator"),
     ("team", "ties", "alert"),
 )  # fmt: skip

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from standing_orders.detect.data.lines import MAX_COLUMNS, Block, Dialect, find_dialect, read_events
 from standing_orders.detect.data.options import fill_options
-from standing_orders.detect.data.tables import PARQUET_MAGIC
+from standing_orders.detect.data.tables import PARQUET_MAGIC, first_line
 from standing_orders.detect.engine import JudgeEngine
 from standing_orders.detect.service.judge import Follower, Judge, Options
 from standing_orders.detect.service.output import Output, output
@@ -94,7 +94,8 @@ def _score_parquet(follower: Follower, task: Task) -> None:
                     out.write(told.columns(np.arange(seen, seen + part.num_rows)))
                     seen += part.num_rows
         except (OSError, pa.ArrowException) as err:
-            raise DataError(f"{task.data}: not a readable Parquet file: {err}") from err
+            why = first_line(err)
+            raise DataError(f"{task.data}: not a readable Parquet file: {why}") from err
         out.write(follower.close().columns(np.array([seen])))
 
 

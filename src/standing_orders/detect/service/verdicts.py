@@ -60,7 +60,11 @@ class Verdicts:
             "margins": {name: _plain(values) for name, values in margins.items()},
             "why": _spread(self.why, num_events, ()),
             "end": (self.rows < 0).tolist(),
-            "proposed": np.where(changed, names[self.proposed], None).tolist(),
+            "proposed": _spread(
+                {int(at): ACTION_NAMES[self.proposed[at]] for at in np.flatnonzero(changed)},
+                num_events,
+                None,
+            ),
             "unfit": _spread(self.unfit, num_events, None),
         }
 
