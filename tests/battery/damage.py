@@ -125,7 +125,9 @@ def _outcome(run: Path) -> str:
     """Digest of what a run has come to: everything but mirrors and older checkpoints."""
     old = [path for place in run.rglob("checkpoints") for path in sorted(place.glob("*"))[:-1]]
     policies = {run / name for name in ("policies", "best", "base")}  # judged where they are read
-    return digest_of(run, without=_MIRRORS, but=frozenset({*old, *policies}))
+    # Versions decide nothing; `runs show`, `runs diff` and `runs verify` look at them.
+    without = _MIRRORS | {"versions.json"}
+    return digest_of(run, without=without, but=frozenset({*old, *policies}))
 
 
 def damage(runs: Runs, rng: random.Random, place: Path) -> str | None:
