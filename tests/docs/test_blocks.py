@@ -186,8 +186,8 @@ def short_script(command: str, folder: Path) -> list[str]:
         "answer.py": ["--num-seeds", "2", "--visits", "8", "--results", str(folder)],
         "compare.py": ["--quick", "--folder", str(folder)],
         "defenders.py": ["--episodes", "2", "--results", str(folder)],
-        "commanders.py": ["--budget", "60", "--episodes", "2", "--policies", "any-b_line",
-                          "--results", str(folder)],
+        "commanders.py": f"--budget 60 --episodes 2 --judged-episodes 2 --policies any-b_line "
+        f"--only calm --results {folder}".split(),
         "speed.py": ["--seconds", "0.01", "--episodes", "100", "--results", str(folder)],
         "learner.py": ["--quick", "--folder", str(folder), "--seeds", "0"],
         "record.py": ["--quick", "--folder", str(folder), "--seeds", "0", "--reds", "meander"],
