@@ -26,7 +26,7 @@ from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.ppo import use_one_thread
 from standing_orders.learn.run import start_from
 from standing_orders.learn.trainer import Trainer
-from standing_orders.rules.orders import NAMED_ORDERS, Order
+from standing_orders.rules.orders import Order
 from standing_orders.rules.temporal import TemporalRule
 from standing_orders.runs.shipped import ZOO as ZOO_FOLDER
 from standing_orders.stats import pooled_ratio, seed_interval, standard_error
@@ -35,6 +35,7 @@ ZOO = ("any-b_line", "any-meander", "any-b_line-late", "any-meander-late")
 SEEDS = (11, 12, 13, 14, 15)  # no setting was chosen on them
 ORDER = "critical_first"
 PRICES = PriceConfig(price=5.0, price_rate=10.0)
+SWITCHED = ("critical_first", "user_priority")
 STEP = 30  # of the switch
 
 
@@ -65,7 +66,7 @@ class Task:
     what: tyro.conf.Positional[Literal["falsify", "switch", "rules"]]
     policies: tuple[str, ...] = ZOO  # of the zoo
     budget: int = 20_000  # falsify: episodes of the search, and of random attacks
-    episodes: int = 40  # switch: of each seed and pair of orders
+    episodes: int = 100  # switch: of each seed and pair of orders
     only: tuple[str, ...] = tuple(CASES)  # rules: which
     train_episodes: int = 3_000  # rules: from a policy of the zoo, for each seed and price
     judged_episodes: int = 200  # rules: fresh, of each seed
@@ -108,19 +109,20 @@ def measure_falsifier(task: Task) -> None:
         assert found.std_error is not None
         row = {
             "policy": name,
+            "budget": task.budget,
             "mean": f"{found.mean.reward:.2f}",
             "error": f"{found.std_error:.2f}",
             "random": f"{found.worst_random.reward:.1f}",
             "found": f"{found.worst.reward:.1f}",
             "seconds": f"{time.perf_counter() - began:.0f}",
         }
-        write("falsify.csv", [row], task, source=f"python benchmarks/commanders.py falsify; "
-              f"{task.budget} episodes each, order {ORDER}, greedy, seed {SEEDS[0]}")  # fmt: skip
+        write("falsify.csv", [row], task, source="python benchmarks/commanders.py falsify "
+              f"--budget {task.budget}; order {ORDER}, greedy, seed {SEEDS[0]}")  # fmt: skip
 
 
 def measure_switches(task: Task) -> None:
-    """Every named order, told backwards from a step on."""
-    orders = [Order.parse(name) for name in NAMED_ORDERS]
+    """An order, told backwards from a step on."""
+    orders = [Order.parse(name) for name in SWITCHED]
     for name in task.policies:
         began = time.perf_counter()
         policy = policy_of(name)

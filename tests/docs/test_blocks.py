@@ -201,8 +201,8 @@ def short_script(command: str, folder: Path) -> list[str]:
             *("--kills", "2", "--events", "200", "--files", "5", "--seconds", "0.05"),
             *("--results", str(folder)),
         ],
-        "commanders.py": ["--budget", "60", "--episodes", "2", "--policies", "any-b_line",
-                          "--results", str(folder)],
+        "commanders.py": f"--budget 60 --episodes 2 --judged-episodes 2 --policies any-b_line "
+        f"--only calm --results {folder}".split(),
         "speed.py": ["--seconds", "0.01", "--episodes", "100", "--results", str(folder)],
         "learner.py": ["--quick", "--folder", str(folder), "--seeds", "0"],
         "record.py": ["--quick", "--folder", str(folder), "--seeds", "0", "--reds", "meander"],

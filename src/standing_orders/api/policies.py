@@ -70,7 +70,7 @@ class TrainedPolicy:
         """What it is told; empty for a policy that takes no order."""
         return self.defender.orders
 
-    def told(self, order: int) -> "Policy":
+    def told(self, order: int) -> "LearnedDefender | LawfulPolicy":
         """The same policy, told this order in every episode."""
         return self.defender.told(order)
 

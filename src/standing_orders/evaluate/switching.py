@@ -124,8 +124,8 @@ def measure_switch(
         config: the game.
         orders: told at first, and from the step on.
         step: of the switch; the first one is 0.
-        num_episodes: fresh ones. In a game without a head start half of them start late, with
-            several types held and the switch at step 3: they count for contested compliance alone.
+        num_episodes: fresh ones. Half of them start late, with several types held and the switch
+            at step 3: they count for contested compliance alone.
         seed: root seed.
         advance: called with the number of episodes just finished.
 
@@ -136,8 +136,8 @@ def measure_switch(
         raise ConfigError(f"order-switch = {step}: must be below {config.horizon - GRACE}")
     first, second = orders
     seeds = environment_seeds(child_seed(seed, "switch", config.red), num_episodes)
-    late = late_start(config, GateConfig())
-    own, begun_late = halve(seeds) if late and num_episodes > 1 else (seeds, seeds[:0])
+    late = late_start(config, GateConfig()) or config.head_start
+    own, begun_late = halve(seeds)
     changed = policy.told(first).switched
 
     def run(told: Policy, game: SimConfig, some: NDArray[np.uint64], at: int) -> Episodes:

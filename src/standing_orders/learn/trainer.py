@@ -195,7 +195,9 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
 
     def _learn_prices(self, judged: dict[str, Judged]) -> dict[str, Any]:
         """Learn from fresh episodes what broken rules must cost; the record of the rules."""
-        records = {rule.name: {"broken": judged[rule.name].broken.value} for rule in self.rules}
+        records: dict[str, dict[str, Any]] = {
+            rule.name: {"broken": judged[rule.name].broken.value} for rule in self.rules
+        }
         priced = [rule for rule in self.rules if not rule.is_own]
         if not priced:
             return records
