@@ -142,6 +142,7 @@ def test_a_search_with_a_prior_resumed_after_crashes_has_the_same_journal(
     assert content(path) == content(whole)
 
 
+@pytest.mark.slow
 def test_a_search_that_is_settled_ends_before_its_budget_and_says_so(
     quick: SearchConfig, base: Path, tmp_path: Path
 ) -> None:

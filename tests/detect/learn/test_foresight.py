@@ -133,6 +133,7 @@ def test_the_heads_learn_from_events_that_the_actors_do_not(data: DataSet) -> No
         assert torch.equal(weight, weights[name]) != name.startswith("heads."), name
 
 
+@pytest.mark.slow
 def test_the_heads_foresee_the_margins_of_new_events_better_than_any_constant() -> None:
     data = make_sessions(0)
     trainer = trainer_of(data, iterations=60, steps=2_000)
