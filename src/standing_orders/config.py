@@ -314,7 +314,9 @@ class PriceConfig(Config):
         0.97, gt=0, lt=1, description="Share of the episodes in which a rule is to be kept."
     )
     price: float = Field(
-        1.0, ge=0, description="What an episode that breaks a rule costs at first, in points."
+        1.0,
+        ge=0,
+        description="What a whole window of broken obligations costs at first, in points.",
     )
     price_rate: float = Field(
         5.0,

@@ -92,7 +92,7 @@ def test_rules_have_different_names() -> None:
         read_rules(["a = fix", "a: restore"])
 
 
-def test_an_episode_pays_a_price_once_when_the_verdict_falls() -> None:
+def test_every_broken_obligation_costs_its_share_when_the_verdict_falls() -> None:
     rule = TemporalRule.read("answer = enterprise -> eventually[0,1] not enterprise")
     seen = trace([ENTERPRISE, ENTERPRISE, ENTERPRISE, 0, 0])
     costs = rule_costs({"answer": rule.judge(seen)}, [rule], {"answer": 6.0})

@@ -303,12 +303,12 @@ def rule_costs(
 ) -> Floats:  # (steps, num_episodes)
     """What broken rules cost at each step, charged when the verdict falls.
 
-    An episode pays the price of a rule once, spread over its violations: it is broken or not.
+    Every broken obligation costs the price divided by the steps of its window, so that breaking a
+    rule for a shorter time costs less.
     """
     total: Floats = np.zeros(())
     for rule in rules:
         is_violated = judged[rule.name].is_violated
-        count = np.maximum(is_violated.sum(axis=1, keepdims=True), 1)
-        cost = prices[rule.name] * is_violated / count
+        cost = prices[rule.name] * is_violated / (rule.delay + 1)
         total = total + np.roll(cost, rule.delay, axis=1)
     return np.asarray(total.T)
