@@ -77,7 +77,8 @@ class Task:
     def table(self, rests_on: str, name: str = "") -> AbstractContextManager[Callable[..., None]]:
         """The table of a measurement, with what it rests on."""
         seeds = " ".join(map(str, self.seeds))
-        source = f"python benchmarks/record.py {self.what}; {rests_on}, seeds {seeds}"
+        where = " --cyborg-path CHECKOUT" if self.what == "cyborg" else ""
+        source = f"python benchmarks/record.py {self.what}{where}; {rests_on}, seeds {seeds}"
         folder = None if self.quick else self.results
         return results.table(f"{name or self.what}.csv", source=source, folder=folder)
 

@@ -122,14 +122,14 @@ def run_command(command: str, folder: Path) -> None:
         subprocess.run(["bash", "-euc", command], cwd=folder, check=True, capture_output=True)
 
 
-def run_python(text: str, names: dict[str, Any]) -> None:
+def run_python(text: str, names: dict[str, Any], place: str = "<page>") -> None:
     """Run a Python block; a value shown behind an expression must be the one that it has."""
     lines = text.splitlines()
     for node in ast.parse(text).body:
         if not isinstance(node, ast.Expr):
-            exec(compile(ast.Module([node], []), "<page>", "exec"), names)
+            exec(compile(ast.Module([node], []), place, "exec"), names)
             continue
-        value = eval(compile(ast.Expression(node.value), "<page>", "eval"), names)
+        value = eval(compile(ast.Expression(node.value), place, "eval"), names)
         _, _, comment = lines[node.end_lineno - 1][node.end_col_offset :].partition("# ")
         try:
             shown = ast.literal_eval(comment.split(": ")[0])
@@ -145,9 +145,11 @@ def test_page_runs_from_top_to_bottom(
     names: dict[str, Any] = {}
     for block in blocks(page):
         if block.language == "python":
+            place = "<page>"
             if name := re.match(r"# (\w+\.py)\n", block.text):
-                (newcomer / name[1]).write_text(block.text)
-            run_python(block.text, names)
+                place = str(newcomer / name[1])
+                Path(place).write_text(block.text)
+            run_python(block.text, names, place)
         for command in block.commands if block.language == "bash" else ():
             if not (IS_LONG.search(command) or NEEDS_FILES.search(command)):
                 run_command(command, newcomer)

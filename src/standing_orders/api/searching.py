@@ -114,7 +114,8 @@ def search(
     path = Path(run)
     with open_engine(engine, address, config.parallel) as opened:
         # Where it is: one of the zoo is in the package.
-        given = None if base is None else RunFolder.open(Path(base), kind="train").path
+        is_start = config.start == "base"  # else `begin` says that a base is of no use
+        given = RunFolder.open(Path(base), kind="train").path if base and is_start else base
         state = begin(config, path, base=given, engine=opened, watch=watch, report=report)
     return SearchResult(path, state)
 

@@ -10,7 +10,7 @@ policy. A rule about blue's own actions alone, that looks back only, is kept by 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -78,7 +78,7 @@ def _arrays(trace: Trace) -> tuple[NDArray[Any], ...]:
 def _own_signals(groups: NDArray[np.int64]) -> dict[str, Callable[[], NDArray[np.bool_]]]:
     """Signals of blue's own actions, from their groups."""
     found: dict[str, Callable[[], NDArray[np.bool_]]] = {
-        name: lambda number=number: groups == number for number, name in enumerate(GROUPS)
+        name: partial(np.equal, groups, number) for number, name in enumerate(GROUPS)
     }
     return found | {"fix": lambda: (groups == REMOVES) | (groups == RESTORES)}
 
