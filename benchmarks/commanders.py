@@ -92,7 +92,8 @@ def write(
     """Write rows, between those that others have already."""
     path = task.results / name
     kept = results.read(name) if path.exists() and task.results == results.FOLDER else []
-    found: dict[object, results.Row] = {row[key]: row for row in (*kept, *rows)}
+    all_rows: list[results.Row] = [*kept, *rows]
+    found = {row[key]: row for row in all_rows}
     ordered = [found[one] for one in order if one in found]
     results.write(name, ordered, source=source, folder=task.results)
     for row in rows:

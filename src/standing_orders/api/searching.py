@@ -113,9 +113,9 @@ def search(
 
     path = Path(run)
     with open_engine(engine, address, config.parallel) as opened:
-        # Where it is: one of the zoo is in the package.
-        is_start = config.start == "base"  # else `begin` says that a base is of no use
-        given = RunFolder.open(Path(base), kind="train").path if base and is_start else base
+        given = None if base is None else Path(base)
+        if given is not None and config.start == "base":  # else it is refused as of no use
+            given = RunFolder.open(given, kind="train").path  # one of the zoo is in the package
         state = begin(config, path, base=given, engine=opened, watch=watch, report=report)
     return SearchResult(path, state)
 
