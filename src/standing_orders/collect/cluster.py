@@ -10,6 +10,7 @@ import os
 import secrets
 import shutil
 import socket
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -51,6 +52,7 @@ def open_cluster(address: str | None, num_workers: int) -> Iterator[Any]:
         if address is None or address.startswith(_LOOPBACK):  # read by Ray as it is imported
             os.environ.update(_ON_THIS_MACHINE)
         if address is None:
+            stack.callback(_read_again)  # once the variables are as they were
             stack.enter_context(_in_environment(_TOKEN))
         try:
             ray = import_module("ray")
@@ -58,7 +60,6 @@ def open_cluster(address: str | None, num_workers: int) -> Iterator[Any]:
             raise ConfigError("Ray is not installed: pip install ray") from err
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
         if address is None:
-            stack.callback(_read_again)
             _read_again()
             folder = stack.enter_context(_private_folder())
             options |= {"address": "local", "num_cpus": num_workers, "include_dashboard": False}
@@ -96,7 +97,9 @@ def _in_environment(values: dict[str, str]) -> Iterator[None]:
 
 
 def _read_again() -> None:
-    """Have Ray read mode, token and interface anew: it may have been imported before."""
+    """Have Ray read mode, token and interface anew, if it is imported."""
+    if sys.modules.get("ray") is None:
+        return
     try:
         raylet = import_module("ray._raylet")
         raylet.Config.initialize("")
