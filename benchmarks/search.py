@@ -2,7 +2,7 @@
 
 python benchmarks/search.py synthetic   # landscapes with a known best order
 python benchmarks/search.py oracle      # the restore oracle, which sees the true state
-python benchmarks/search.py learned     # learned policies, from the tables of benchmarks/truth
+python benchmarks/search.py learned     # learned policies, as benchmarks/sweeps.py found them
 python benchmarks/search.py candidates  # all 120 orders at each choice, or a few random ones
 python benchmarks/search.py starts      # a policy for each order, or one that is handed on
 
@@ -12,7 +12,6 @@ visited one with the highest posterior mean, by random choice the one with the h
 value. Both are measured on the true values.
 """
 
-import csv
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -43,12 +42,16 @@ from standing_orders.search.run import search
 from standing_orders.search.state import SearchState
 from standing_orders.search.surrogate import Observation
 from standing_orders.seeding import child_seed
+from sweeps import read_sweeps
 
 NOISE = 0.1  # standard error of an evaluation of a synthetic landscape, whose range is 1
 RUGGEDNESS = 0.2  # standard deviation of an order's own part, before the range is made 1
 ORACLE_EPISODES = 2_000
-TRUTH = Path(__file__).parent / "truth"  # leaderboards of sweeps over all orders
-LEARNED_SEEDS = 10
+LEARNED_SEEDS = 20
+LEARNED_BUDGETS = (5, 10, 20)
+LEARNED_WAYS: dict[str, Strategy] = {
+    "ucb, prior": "ucb", "ucb": "ucb", "random": "random", "sweep": "sweep",
+}  # fmt: skip
 CANDIDATE_SEEDS = 12  # a search chooses 40 times, each time with a fitted model
 START_SEEDS = 2  # these are trained
 CANDIDATES = (6, 10, 30, None)  # None: all 120
@@ -119,11 +122,12 @@ class Task:
         budget: int,
         seed: int,
         candidates: int | None = None,
+        prior: NDArray[np.float64] | None = None,
     ) -> Trial:
         """One search as asked for."""
         return run_trial(
             landscape, strategy, budget=budget, seed=seed, kernel=self.kernel,
-            schedule=self.schedule, candidates=candidates,
+            schedule=self.schedule, candidates=candidates, prior=prior,
         )  # fmt: skip
 
 
@@ -210,82 +214,42 @@ def class_cells(
     return {f"class_{budget}": int((first <= budget).sum()) for budget in budgets}
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """What learned policies reach: the leaderboard of a sweep, sorted by order."""
-
-    name: str
-    mean: NDArray[np.float64]  # (120,)
-    std_error: NDArray[np.float64]  # (120,)
-    num_episodes: NDArray[np.float64]  # (120,): that the mean is of
-    has_passed: NDArray[np.bool_]  # (120,)
-    strict: NDArray[np.float64]  # (120,)
-    contested: NDArray[np.float64]  # (120,)
-
-    @property
-    def tied(self) -> NDArray[np.bool_]:  # (120,)
-        """Orders within 2 standard errors of the best."""
-        best = int(self.mean.argmax())
-        return np.asarray(self.mean >= self.mean[best] - 2 * self.std_error[best])
-
-    def landscape(self) -> Landscape:
-        """Truth is the sweep's mean; an evaluation has the error of fewer episodes."""
-        errors = self.std_error * (self.num_episodes / EVALUATION_EPISODES) ** 0.5
-
-        def evaluate(order: int, rng: np.random.Generator) -> Observation:
-            value = self.mean[order] + errors[order] * rng.standard_normal()
-            return Observation(order, float(value), float(errors[order]))
-
-        return Landscape(self.mean, evaluate)
-
-
-def read_sweep(path: Path) -> Sweep:
-    """Read the leaderboard of a sweep."""
-    with path.open(encoding="utf-8") as file:
-        rows = sorted(csv.DictReader(file), key=lambda row: Order.parse(row["Order"]).index)
-    if len(rows) != NUM_ORDERS:
-        raise ValueError(f"{path}: has {len(rows)} orders: must have {NUM_ORDERS}")
-    columns = (
-        "Return", "Std_Error", "Evaluation_Episodes", "Strict_Compliance", "Contested_Compliance",
-    )  # fmt: skip
-    mean, error, counts, strict, contested = (
-        np.array([float(row[name] or "nan") for row in rows]) for name in columns
-    )
-    return Sweep(
-        path.stem, mean, error, counts,
-        np.array([row["Passed"] == "True" for row in rows]), strict, contested,
-    )  # fmt: skip
-
-
 def run_learned(task: Task) -> None:
     """Spread of what learned policies reach; regret of a search over them."""
-    budgets = (10, 20, 40)
-    sweeps = [read_sweep(path) for path in sorted(TRUTH.glob("*.csv"))]
-    counts = np.concatenate([sweep.num_episodes for sweep in sweeps])
-    note = f"n = {counts.min():.0f} to {counts.max():.0f} fresh episodes an order"
-    with task.table("search-learned-truth", f"{note}, from benchmarks/truth") as add:
+    sweeps = read_sweeps()
+    with task.table("search-learned-truth", "n and bases: benchmarks/truth") as add:
         for sweep in sweeps:
             best = int(sweep.mean.argmax())
             add(
-                sweep=sweep.name, passed=f"{sweep.has_passed.sum()} of {NUM_ORDERS}",
+                sweep=sweep.name, episodes=f"{sweep.num_episodes.min():.0f}",
+                passed=f"{sweep.has_passed.sum()} of {NUM_ORDERS}",
                 best=f"{sweep.mean.max():.2f}", worst=f"{sweep.mean.min():.2f}",
                 std_error=f"{sweep.std_error[best]:.2f}", tied_for_best=sweep.tied.sum(),
                 lowest_strict=f"{sweep.strict.min():.3f}",
-                mean_contested=f"{np.nanmean(sweep.contested):.3f}", best_order=str(Order(best)),
+                lowest_contested=f"{np.nanmin(sweep.contested):.3f}",
+                gained=f"{(sweep.mean - sweep.base).mean():.2f}", best_order=str(Order(best)),
             )  # fmt: skip
     seeds = task.seeds[:LEARNED_SEEDS]
     note = (
         f"n = {len(seeds)} seeds ({seeds[0]} to {seeds[-1]}), counts are seeds; an evaluation has "
         f"the error of {EVALUATION_EPISODES} episodes"
     )
-    strategies: tuple[Strategy, ...] = (*task.strategies, "sweep")
     with task.table("search-learned", note) as add:
-        for sweep, strategy in product(sweeps, strategies):
+        for sweep, (name, strategy) in product(sweeps, LEARNED_WAYS.items()):
+            has_prior = name == "ucb, prior"
+            priors = [sweep.prior(seed) for seed in seeds]
             land = sweep.landscape()
-            trials = [task.search(land, strategy, max(budgets), seed) for seed in seeds]
+            trials = [
+                task.search(
+                    land, strategy, max(LEARNED_BUDGETS), seed, prior=prior if has_prior else None
+                )
+                for seed, prior in zip(seeds, priors, strict=True)
+            ]
+            by_base_alone = sum(bool(sweep.tied[prior.argmax()]) for prior in priors)
             add(
-                sweep=sweep.name, strategy=strategy, **class_cells(trials, sweep.tied, budgets),
-                **regret_cells([land] * len(seeds), trials, budgets, digits=2),
+                sweep=sweep.name, strategy=name, class_0=by_base_alone if has_prior else "",
+                **class_cells(trials, sweep.tied, LEARNED_BUDGETS),
+                **regret_cells([land] * len(seeds), trials, LEARNED_BUDGETS, digits=2),
             )  # fmt: skip
 
 
@@ -296,8 +260,8 @@ def run_candidates(task: Task) -> None:
     places: dict[str, list[Landscape]] = {
         "synthetic, rugged": [synthetic(seed, is_rugged=True) for seed in task.seeds]
     }
-    for path in sorted(TRUTH.glob("*.csv")):
-        places[path.stem] = [read_sweep(path).landscape()] * task.num_seeds
+    for sweep in read_sweeps():
+        places[sweep.name] = [sweep.landscape()] * task.num_seeds
     with task.table("search-candidates", f"{task.note}; strategy ucb") as add:
         for (name, lands), count in product(places.items(), CANDIDATES):
             trials = [

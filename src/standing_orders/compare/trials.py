@@ -87,13 +87,25 @@ def run_trial(
     kernel: KernelName = "mallows",
     schedule: BetaSchedule = "log",
     candidates: int | None = None,
+    prior: NDArray[np.float64] | None = None,
 ) -> Trial:
-    """Search for `budget` evaluations; every order passes the gate."""
+    """Search for `budget` evaluations; every order passes the gate.
+
+    Args:
+        landscape: what is searched.
+        strategy: how the next order is chosen.
+        budget: evaluations.
+        seed: of noise and choices.
+        kernel: of the surrogate.
+        schedule: of ucb's beta.
+        candidates: random orders that each choice is made among; all 120 if left out.
+        prior: (120,), mean of the surrogate before any evaluation; the same for all if left out.
+    """
     rng = np.random.default_rng(child_seed(seed, "search", strategy))
     observations: list[Observation] = []
     visited: list[int] = []
     named: list[int] = []
-    surrogate: Surrogate = fit_surrogate([], kernel=kernel)
+    surrogate: Surrogate = fit_surrogate([], kernel=kernel, prior=prior)
     config = SearchConfig(
         acquisition=strategy, schedule=schedule, kernel=kernel, candidates=candidates
     )
@@ -107,8 +119,9 @@ def run_trial(
             continue
         kept = None if is_refit_due(t) else surrogate.hyperparameters
         surrogate = fit_surrogate(
-            observations, kernel=kernel, seed=child_seed(seed, "fit", t), hyperparameters=kept
-        )
+            observations, kernel=kernel, seed=child_seed(seed, "fit", t), hyperparameters=kept,
+            prior=prior,
+        )  # fmt: skip
         named.append(max(visited, key=lambda order: surrogate.belief.mean[order]))
     if strategy in ("random", "sweep"):
         surrogate = fit_surrogate(observations, kernel=kernel, seed=child_seed(seed, "fit", budget))
