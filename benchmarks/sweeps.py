@@ -40,6 +40,7 @@ class Task:
     training_episodes: int = 200  # an order
     episodes: int = 600  # an order, that score its policy
     folder: Path = Path("runs/benchmark")
+    quick: bool = False  # two orders and a handful of episodes: shows that it runs, writes nothing
     results: Path = FOLDER  # where the tables go
 
 
@@ -105,12 +106,13 @@ def sweep(task: Task, game: str, base_seed: int) -> SearchState:
     path = task.folder / f"sweep-{game}-{base_seed}"
     if path.exists():
         return resume_search(path)
-    base = learner.any_order_run(learner.Task("any-order", task.folder), game, base_seed)
+    training = learner.Task("any-order", task.folder, quick=task.quick)
+    base = learner.any_order_run(training, game, base_seed)
     each = BASE_EPISODES + task.training_episodes + task.episodes
     config = SearchConfig(
         **learner.GAMES[game], acquisition="sweep", order_episodes=task.training_episodes,
         evaluation_episodes=task.episodes, prior_episodes=BASE_EPISODES, final_episodes=2,
-        stop_chance=0.0, max_orders=NUM_ORDERS, budget=NUM_ORDERS * each + 2,
+        stop_chance=0.0, max_orders=2 if task.quick else NUM_ORDERS, budget=NUM_ORDERS * each + 2,
     )  # fmt: skip
     return search(config, path, base=base)
 
@@ -124,7 +126,8 @@ def main(task: Task) -> None:
             f"{task.episodes} fresh ones an order, from the policy of seed {base_seed}; base: what "
             f"that policy earns, n = {BASE_EPISODES} an order"
         )
-        with results.table(f"{game}-{base_seed}.csv", source=source, folder=task.results) as add:
+        folder = None if task.quick else task.results
+        with results.table(f"{game}-{base_seed}.csv", source=source, folder=folder) as add:
             for one in sorted(state.results, key=lambda one: one.order.index):
                 assert one.measured is not None
                 assert state.prior is not None

@@ -188,6 +188,8 @@ def short_script(command: str, folder: Path) -> list[str]:
             *("--num-seeds", "2", "--orders", "1", "--order-episodes", "20"),
             *("--base-episodes", "20", "--results", str(folder)),
         ],
+        "sweeps.py": ["--quick", "--folder", str(folder), "--games", "b_line", "--bases", "0",
+                      "--training-episodes", "20", "--episodes", "4"],
         "detect.py": ["--quick", "--seeds", "1"],
         "belief.py": ["--episodes", "2", "--orders", "2", "--results", str(folder)],
         "answer.py": ["--num-seeds", "2", "--visits", "8", "--results", str(folder)],
