@@ -2,8 +2,10 @@
 
 import json
 import shlex
+import shutil
 import signal
 import sys
+import textwrap
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +23,7 @@ from standing_orders.runs.stopping import Stopped
 from standing_orders.tables import Table, printable
 
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
+_COMMAND = "standing-orders "  # in a message: something to type
 WRITERS: dict[str, Callable[[Table], str]] = {".csv": Table.to_csv, ".md": Table.to_markdown}
 
 
@@ -201,8 +204,16 @@ def write_result(result: Result, path: Path) -> list[Path]:
 
 
 def tell(message: str) -> None:
-    """Say something that is not part of the result."""
-    print(printable(message), file=sys.stderr)
+    """Say something that is not part of the result; on a terminal, no word is broken."""
+    text = printable(message)
+    if sys.stderr.isatty() and _COMMAND not in text:  # a command is copied as one line
+        width = shutil.get_terminal_size().columns
+        lines = (
+            textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+            for line in text.split("\n")
+        )
+        text = "\n".join(lines)
+    print(text, file=sys.stderr)
 
 
 def say(message: str) -> None:

@@ -120,7 +120,7 @@ class PublishedResult:
         rows = claimed_beside_measured(self.records)
         if not rows:
             return []
-        whole = {"setting", "orders", "claimed episodes", "median episodes of those"}
+        whole = {"setting", "orders", "budget", "claimed episodes", "median episodes of those"}
         columns = tuple(
             Column(name, "" if name in whole else ".2f", is_text=name == "setting")
             for name in rows[0]
