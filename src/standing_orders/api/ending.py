@@ -130,8 +130,10 @@ class Ending:
 
         notes = [f"{self.run.stopped or 'not finished'} after {self.run.played:,} episodes"]
         if self.obeyed:
-            count = count_passed(self.summary, "told ")
-            notes.append(f"{count}; order swap {100 * self.summary['swap_gap']:.0f} points")
+            count = f"{count_passed(self.summary, 'told ')}; "
+            if len(self.obeyed) == 1 and not self.summary["passed"]:
+                count = ""  # a warning says so
+            notes.append(f"{count}order swap {100 * self.summary['swap_gap']:.0f} points")
         notes += [f"warning: {warning}" for warning in self.warnings]
         return [*notes, "next:", *(f"  {command}" for command in self.next_commands)]
 

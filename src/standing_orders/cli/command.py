@@ -10,8 +10,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol, TextIO
 
 import tyro
 from pydantic import Field, PrivateAttr, field_validator
@@ -204,21 +205,23 @@ def write_result(result: Result, path: Path) -> list[Path]:
 
 
 def tell(message: str) -> None:
-    """Say something that is not part of the result; on a terminal, no word is broken."""
-    text = printable(message)
-    if sys.stderr.isatty() and _COMMAND not in text:  # a command is copied as one line
-        width = shutil.get_terminal_size().columns
-        lines = (
-            textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
-            for line in text.split("\n")
-        )
-        text = "\n".join(lines)
-    print(text, file=sys.stderr)
+    """Say something that is not part of the result."""
+    _print(message, sys.stderr)
 
 
 def say(message: str) -> None:
     """Say something that is the result, or part of it."""
-    print(printable(message))
+    _print(message, sys.stdout)
+
+
+def _print(message: str, file: TextIO) -> None:
+    """Print text; a terminal would break words, and a command is to be copied as one line."""
+    text = printable(message)
+    if file.isatty() and _COMMAND not in text:
+        width = shutil.get_terminal_size().columns
+        wrap = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
+        text = "\n".join(wrap(line) if len(line) > width else line for line in text.split("\n"))
+    print(text, file=file)
 
 
 @contextmanager

@@ -137,12 +137,16 @@ def obedience_table(red: str, measured: Sequence[Obedience]) -> Table:
     shown = f", the lowest {_SHOWN_ORDERS} of {len(rows)}" if len(rows) > _SHOWN_ORDERS else ""
     first = measured[0]
     late = f", and {first.late_episodes} begun late for contested fixes" * bool(first.late_episodes)
-    told = "orders told" if len(rows) > 1 else "the order told"
+    told, each, why = "orders told", " each", ""
+    if len(rows) == 1:
+        told, each = "the order told", ""
+        why = "" if first.measured.gate.has_passed else f"\nwhy not: {first.measured.gate.reason}"
+    num_episodes = first.measured.kept.episodes
     return Table(
-        f"{told}, against {red}, n = {first.measured.kept.episodes} episodes each{late}{shown}",
+        f"{told}, against {red}, n = {num_episodes} episodes{each}{late}{shown}",
         _COLUMNS,
         rows,
-        notes=(f"{describe(summarise(measured))}\n",),
+        notes=(f"{describe(summarise(measured))}{why}\n",),
         shown=_SHOWN_ORDERS,
         more="--all, or --out FILE",
     )

@@ -24,8 +24,8 @@ KINDS = {
     "published": "compare --published",
 }
 MAX_POINTS = 400  # of a curve; more are put together
-# What a run's config holds besides the values of its model.
 _MOMENT = 0.1  # seconds
+# What a run's config holds besides the values of its model.
 _ADDED = {"start", "base_run", "data_sha256"}
 
 
