@@ -1,7 +1,7 @@
 """What `standing-orders compare` says, as tables.
 
 python benchmarks/compare.py baselines    # all baselines, standard game and late game
-python benchmarks/compare.py published    # claimed beside measured; about 25 minutes of one core
+python benchmarks/compare.py published    # claimed beside measured; about 20 minutes of one core
 python benchmarks/compare.py search       # ways to search, on the restore oracle's values
 
 Comparisons are run folders: what is stopped goes on.
@@ -37,7 +37,7 @@ class Task:
     episodes: int = 500  # that measure a run
     train_episodes: int = 10_000  # baselines: of each learner and run
     published_episodes: int = 4_000  # of an order and a setting with a claim: the largest claim
-    other_orders: int = 3  # that settings without a claim are trained for
+    other_orders: int = 2  # that settings without a claim are trained for
     other_episodes: int = 2_000  # of each of them
     quick: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False  # shows that it runs; no result
     results: Path = results.FOLDER  # where the result goes
