@@ -179,7 +179,7 @@ def run_grid(
         for setting in grid() if settings is None else settings:
             if (setting.name, str(order)) in known:
                 continue
-            report(f"{setting.name}: {order}")
+            report(f"{setting.name}: {order.typed}")
             try:
                 outcome = train_setting(setting, order, episodes=episodes, seed=seed).to_json()
             except NumericsError as err:

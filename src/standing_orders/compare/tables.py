@@ -69,7 +69,7 @@ class ComparisonResult:
             Column("seconds", ",.1f"),
         )
         rows = tuple(
-            (row.name, row.judged_by, *(row.figures[name] for name in FIGURES),
+            (row.name, row.judged_by.replace(">", ","), *(row.figures[name] for name in FIGURES),
              row.training_episodes, row.seconds)
             for row in self.summary.rows
         )  # fmt: skip
