@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -72,9 +73,9 @@ class Spent:
         return Spent(min(self.wall, other.wall), min(self.cpu, other.cpu))
 
 
-def spend(words: tuple[str, ...], sources: Path, cache: str) -> Spent:
+def spend(words: tuple[str, ...], sources: Path, folder: str) -> Spent:
     """Run one command with its own cache folder; of training, to the first line."""
-    environment = os.environ | {"STANDING_ORDERS_CACHE_DIR": cache, "PYTHONPATH": str(sources)}
+    environment = os.environ | {"STANDING_ORDERS_CACHE_DIR": folder, "PYTHONPATH": str(sources)}
     command = [sys.executable, "-m", "standing_orders", *words]
     began, used = time.perf_counter(), _cpu_of_children()
     with (
@@ -91,6 +92,19 @@ def spend(words: tuple[str, ...], sources: Path, cache: str) -> Spent:
             process.stdout.read()
         process.wait()
         return Spent(time.perf_counter() - began, _cpu_of_children() - used)
+
+
+@cache
+def _help(sources: Path) -> str:
+    command = [sys.executable, "-m", "standing_orders", "--help"]
+    return subprocess.check_output(
+        command, env=os.environ | {"PYTHONPATH": str(sources)}, text=True
+    )
+
+
+def has_command(word: str, sources: Path) -> bool:
+    """Whether a version has a command, so that its answer is one."""
+    return word.startswith("-") or word in _help(sources)
 
 
 def _cpu_of_children() -> float:
@@ -112,9 +126,9 @@ def measure_start(task: Task) -> None:
         def row(name: str, words: tuple[str, ...], tries: int = task.tries) -> None:
             best: list[Spent | None] = [None, None]
             for _ in range(tries):
-                for which, (sources, cache) in enumerate(places):
-                    if sources is not None:
-                        best[which] = spend(words, sources, cache).least(best[which])
+                for which, (sources, folder) in enumerate(places):
+                    if sources is not None and has_command(words[0], sources):
+                        best[which] = spend(words, sources, folder).least(best[which])
             before, now = best
             assert now is not None
             add(

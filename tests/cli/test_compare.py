@@ -24,6 +24,10 @@ def test_defenders_are_compared_and_the_report_is_left(
     assert run(*words, "--json") == 0  # goes on, and finds nothing left to do
     names = [row["name"] for row in json.loads(capsys.readouterr().out)["contestants"]]
     assert names == ["sleep", "heuristic"]
+    assert run(*words, "--seeds", "3", "--episodes", "10") == 2
+    said = capsys.readouterr().err
+    assert "--seeds: of no effect" in said
+    assert "--episodes" not in said  # as it was
 
 
 def test_ways_to_search_are_compared(

@@ -1,6 +1,7 @@
 """How obedience is measured: fresh episodes, pooled ratios, order swap."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,12 @@ import torch
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.config import GateConfig, SimConfig
 from standing_orders.evaluate.measure import Measured
-from standing_orders.evaluate.obedience import Obedience, measure_obedience, summarise
+from standing_orders.evaluate.obedience import (
+    Obedience,
+    measure_obedience,
+    obedience_table,
+    summarise,
+)
 from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.rollout import collect
 from standing_orders.rules.compliance import (
@@ -138,7 +144,7 @@ def obedience(*, compliant: int, violations: int, mean_return: float = -20.0) ->
     kept = OrderCompliance(compliant=compliant, violations=violations, fixes=compliant + violations)
     value = compliant / (compliant + violations)
     ratio = Ratio(value, value, value)
-    gate = GateResult("passed" if value >= 0.95 else "failed", "")
+    gate = GateResult("passed" if value >= 0.95 else "failed", "made up")
     measured = Measured(mean_return, 0.1, kept, ratio, ratio, gate)
     return Obedience(Order(0), measured, Ratio(0.25, 0.2, 0.3))
 
@@ -154,3 +160,19 @@ def test_the_summary_pools_and_averages_over_orders() -> None:
     assert found["strict"] == pytest.approx(490 / 800)
     assert (found["mean_return"], found["worst_return"]) == (-20.0, -30.0)
     assert found["swap_gap"] == pytest.approx((0.95 - 0.25 + 0.5 - 0.25) / 2)
+
+
+def test_one_order_is_spoken_of_as_one_and_the_card_says_why_it_fails() -> None:
+    one = obedience(compliant=50, violations=50)
+    table = obedience_table("b_line", [replace(one, late_episodes=7)])
+    assert table.title.startswith("the order told, against b_line, n = 0 episodes, and 7 begun")
+    (note,) = table.notes
+    assert note.startswith("the order does not pass the gate; ")
+    assert note.endswith("why not: made up\n")
+    assert "worst order" not in note
+
+
+def test_many_orders_are_counted() -> None:
+    table = obedience_table("b_line", [obedience(compliant=9, violations=1)] * 7)
+    assert table.title == "orders told, against b_line, n = 0 episodes each, the lowest 6 of 7"
+    assert table.notes[0].startswith("0 of 7 orders pass the gate; ")

@@ -115,7 +115,7 @@ def make_published_run(path: Path) -> Path:
         {
             "event": "published", "setting": setting.name, "order": str(Order(order)),
             "reached": 900 if order else None, "passed": bool(order), "best": 0.96, "last": 0.9,
-            "episodes": 4_000,
+            "episodes": 4_000, "budget": 4_000,
         }
         for order in range(2)
         for setting in grid()

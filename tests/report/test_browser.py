@@ -151,7 +151,7 @@ def test_the_surrogate_is_scrubbed_by_iteration(look: Any, search_page: Path) ->
     slider.focus()
     assert "after 12 visits" in opened.text("[data-chart=surrogate]")
     slider.press("Home")
-    assert "after 1 visits" in opened.text("[data-chart=surrogate]")
+    assert "after 1 visit," in opened.text("[data-chart=surrogate]")
 
 
 def test_the_replay_plays_to_the_end(look: Any, replay_page: Path) -> None:

@@ -30,12 +30,12 @@ SEEN = (
     (r" evaluate .*--json", ('"mean"', '"interval95"')),
     (r" evaluate ", ("mean return", "std error", "b_line|meander")),
     (r" presets$", ("fast", "fast-order", "search")),
+    (r" detect train", ("test part", "threshold of the score", "detect evaluate runs/team")),
+    (r" detect evaluate", ("mean.cost", "liar")),
     (r" train .*--resume", ("going on", "budget used", "next:")),
     (r" train .*--order", (f"begins with {POLICY}", "fresh episodes", "next:")),
     (r" train ", ("fresh episodes", "warning: barely trained", "standing-orders play --policy")),
     (r" search ", ("orders? visited", "episodes: ")),
-    (r" detect train", ("test part", "threshold of the score", "detect evaluate runs/team")),
-    (r" detect evaluate", ("mean.cost", "liar")),
 )
 
 

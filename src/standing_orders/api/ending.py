@@ -75,10 +75,13 @@ class Ending:
         missed = [one for one in self.obeyed if not one.measured.gate.has_passed]
         if missed:
             worst = min(missed, key=lambda one: one.measured.contested.value or 0.0)
-            found.append(
-                f"{len(missed)} of the {len(self.obeyed)} orders told do not pass the gate, such "
-                f"as {worst.order.typed}: {worst.measured.gate.reason}"
-            )
+            which = "the order told does not pass the gate"
+            if len(self.obeyed) > 1:
+                which = (
+                    f"{len(missed)} of the {len(self.obeyed)} orders told do not pass the gate, "
+                    f"such as {worst.order.typed}"
+                )
+            found.append(f"{which}: {worst.measured.gate.reason}")
         return found
 
     @property
@@ -123,12 +126,14 @@ class Ending:
         }
 
     def _notes(self) -> list[str]:
-        notes = [f"{self.run.stopped or 'not finished'} after {self.run.played} episodes"]
+        from standing_orders.evaluate.obedience import count_passed
+
+        notes = [f"{self.run.stopped or 'not finished'} after {self.run.played:,} episodes"]
         if self.obeyed:
-            notes.append(
-                f"{self.summary['passed']:.0f} of {len(self.obeyed)} orders told pass the gate; "
-                f"order swap {100 * self.summary['swap_gap']:.0f} points"
-            )
+            count = f"{count_passed(self.summary, 'told ')}; "
+            if len(self.obeyed) == 1 and not self.summary["passed"]:
+                count = ""  # a warning says so
+            notes.append(f"{count}order swap {100 * self.summary['swap_gap']:.0f} points")
         notes += [f"warning: {warning}" for warning in self.warnings]
         return [*notes, "next:", *(f"  {command}" for command in self.next_commands)]
 
@@ -151,7 +156,11 @@ class Ending:
     @property
     def _title(self) -> str:
         told = f", {len(self.obeyed)} orders told" if len(self.obeyed) > 1 else ""
-        return f"{self.run.path}: against {self.red}, n = {self._num_episodes} fresh episodes{told}"
+        late = sum(one.late_episodes for one in self.obeyed)
+        return (
+            f"{self.run.path}: against {self.red}, n = {self._num_episodes:,} fresh episodes{told}"
+            + f" (and {late:,} begun late, for contested fixes)" * bool(late)
+        )
 
     @property
     def _num_episodes(self) -> int:

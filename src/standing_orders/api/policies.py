@@ -61,8 +61,8 @@ class TrainedPolicy:
         elif self.orders:
             told = f"each of {len(self.orders)} orders in turn"
         return (
-            f"{self.run.path}: {self.run.played} of {config.episodes} episodes of training against "
-            f"{config.red} ({ended}), told {told}"
+            f"{self.run.path}: {self.run.played:,} of {config.episodes:,} episodes of training "
+            f"against {config.red} ({ended}), told {told}"
         )
 
     @property

@@ -2,14 +2,17 @@
 
 import json
 import shlex
+import shutil
 import signal
 import sys
+import textwrap
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol, TextIO
 
 import tyro
 from pydantic import Field, PrivateAttr, field_validator
@@ -21,6 +24,7 @@ from standing_orders.runs.stopping import Stopped
 from standing_orders.tables import Table, printable
 
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
+_COMMAND = "standing-orders "  # in a message: something to type
 WRITERS: dict[str, Callable[[Table], str]] = {".csv": Table.to_csv, ".md": Table.to_markdown}
 
 
@@ -202,12 +206,22 @@ def write_result(result: Result, path: Path) -> list[Path]:
 
 def tell(message: str) -> None:
     """Say something that is not part of the result."""
-    print(printable(message), file=sys.stderr)
+    _print(message, sys.stderr)
 
 
 def say(message: str) -> None:
     """Say something that is the result, or part of it."""
-    print(printable(message))
+    _print(message, sys.stdout)
+
+
+def _print(message: str, file: TextIO) -> None:
+    """Print text; a terminal would break words, and a command is to be copied as one line."""
+    text = printable(message)
+    if file.isatty() and _COMMAND not in text:
+        width = shutil.get_terminal_size().columns
+        wrap = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
+        text = "\n".join(wrap(line) if len(line) > width else line for line in text.split("\n"))
+    print(text, file=file)
 
 
 @contextmanager

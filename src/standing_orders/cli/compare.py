@@ -6,10 +6,11 @@ from typing import Annotated, Any, ClassVar
 import tyro
 from pydantic import Field
 
-from standing_orders.cli.command import Reporting, resumable, tell
+from standing_orders.cli.command import Reporting, flag_of, resumable, tell
 from standing_orders.compare.config import CompareConfig
 from standing_orders.config import SimConfig, Start
-from standing_orders.errors import StandingOrdersError
+from standing_orders.errors import ConfigError, StandingOrdersError
+from standing_orders.runs.folder import RunFolder, is_run
 
 
 class Compare(Reporting, CompareConfig):
@@ -59,12 +60,29 @@ class Compare(Reporting, CompareConfig):
         from standing_orders.compare.tables import ComparisonResult
 
         folder = self.run_folder or Path("runs") / f"compare-{self.seed}"
+        self._check_folder(folder)
         with resumable("compare", folder, flag=""):
             records = compare(self.part(CompareConfig), folder, report=tell)
         found = ComparisonResult.of(records, seed=self.seed)
         self.report(found)
         leave_report(folder)
         return 0 if found.summary.rows else StandingOrdersError.exit_code
+
+    def _check_folder(self, folder: Path) -> None:
+        """Refuse flags that the comparison in a folder, which goes on as it began, would ignore."""
+        if not is_run(folder):
+            return
+        stored, wanted = RunFolder.open(folder).config, self.part(CompareConfig)
+        idle = [
+            flag_of(name)
+            for name, value in wanted.model_dump(mode="json").items()
+            if self.was_given(flag_of(name)) and value != stored.get(name, value)
+        ]
+        if idle:
+            raise ConfigError(
+                f"{', '.join(idle)}: of no effect: {folder} is there with other settings and goes "
+                "on with its own; leave them out, or name another folder with --run"
+            )
 
     def _search(self) -> int:
         from standing_orders.compare.starts import compare_starts
@@ -96,6 +114,7 @@ class Compare(Reporting, CompareConfig):
         from standing_orders.compare.tables import PublishedResult
 
         folder = self.run_folder or Path("runs") / f"published-{self.seed}"
+        self._check_folder(folder)
         with resumable("compare --published", folder, flag=""):
             records = published(self.part(CompareConfig), folder, report=tell)
         self.report(PublishedResult(records))

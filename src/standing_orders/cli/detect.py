@@ -98,9 +98,9 @@ class TrainTeam(Resumable, TeamSettings, Reporting):
             data = self._look(config)
             with resumable("detect train", folder), watch_team(folder) as on_update:
                 run = train(config, folder, data=data, on_update=on_update, report=tell)
-        self.report(measure_team(run))
         for line in (*collapses(run.records), *rules_not_kept(run.records)):
-            tell(line)
+            tell(f"warning: {line}")
+        self.report(measure_team(run))
         leave_report(folder)
         return 0
 

@@ -69,7 +69,8 @@ def _list_table(infos: Sequence[Any]) -> Table:
         for info in infos
     )  # fmt: skip
     problems = tuple(f"{i.path}: {i.problem}" for i in infos if i.problem)
-    return Table(f"{len(infos)} runs; done: episodes or events", columns, rows, notes=problems)
+    count = "1 run" if len(infos) == 1 else f"{len(infos)} runs"
+    return Table(f"{count}; done: episodes or events", columns, rows, notes=problems)
 
 
 class ShowRun(Reporting):

@@ -7,6 +7,7 @@ were given. Each is trained here for some orders, and judged on fresh episodes.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from standing_orders.compare.config import CompareConfig
@@ -48,6 +49,12 @@ class Setting:
     name: str
     changes: Changes
     claim: Claim = Claim()
+    preset: str = KIND  # what it changes
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether figures were published for it."""
+        return self.claim != Claim()
 
 
 def merged(*parts: Changes) -> Changes:
@@ -90,7 +97,7 @@ def grid() -> list[Setting]:
         Setting(f"all but {name}", merged(*(c for other, c in PROPOSALS.items() if other != name)))
         for name in PROPOSALS
     ]
-    return rows
+    return [*rows, Setting("ours: preset fast-order", {}, preset="fast-order")]
 
 
 @dataclass(frozen=True)
@@ -103,31 +110,29 @@ class Outcome:
     passed: bool  # the gate, on fresh episodes, at any time
     best: float  # highest strict compliance of a batch
     last: float  # of the last batch
-    episodes: int
+    episodes: int  # played
+    budget: int  # that could have been played
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return asdict(self)
 
 
-def train_setting(
-    setting: Setting, order: Order, *, episodes: int, seed: int, preset: str = "published"
-) -> Outcome:
+def train_setting(setting: Setting, order: Order, *, episodes: int, seed: int) -> Outcome:
     """Train one order with one setting, in memory, and look at it as the publication did.
 
     Args:
-        setting: what differs from the preset.
+        setting: a preset, and what differs from it.
         order: to follow.
         episodes: budget.
         seed: root seed.
-        preset: what the settings are changes of.
 
     Raises:
         NumericsError: a number is not finite.
     """
     from standing_orders.learn.trainer import Trainer  # noqa: PLC0415
 
-    values = read_toml(PRESETS / f"{preset}.toml")
+    values = read_toml(PRESETS / f"{setting.preset}.toml")
     parts = {name: part for name, part in values.items() if isinstance(part, dict)}
     values |= merged(parts, setting.changes)
     values |= {"order": str(order), "episodes": episodes, "stop_at_gate": True}
@@ -146,6 +151,7 @@ def train_setting(
         best=max(share for _, share in shares),
         last=shares[-1][1],
         episodes=shares[-1][0],
+        budget=episodes,
     )
 
 
@@ -154,6 +160,7 @@ def run_grid(
     *,
     episodes: int,
     seed: int,
+    settings: Sequence[Setting] | None = None,
     done: Sequence[dict[str, Any]] = (),
     report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[dict[str, Any]]:
@@ -163,34 +170,36 @@ def run_grid(
         orders: which orders each setting is trained for.
         episodes: budget of each.
         seed: root seed.
+        settings: which of the grid; all of them if left out.
         done: outcomes that are there already.
         report: told what is going on.
     """
     known = {(one["setting"], one["order"]) for one in done}
-    ours = Setting("ours: preset fast-order", {})
     for order in orders:  # a grid that is cut short has every setting of some orders
-        for setting in [*grid(), ours]:
+        for setting in grid() if settings is None else settings:
             if (setting.name, str(order)) in known:
                 continue
-            report(f"{setting.name}: {order}")
-            preset = "fast-order" if setting is ours else "published"
+            report(f"{setting.name}: {order.typed}")
             try:
-                outcome = train_setting(
-                    setting, order, episodes=episodes, seed=seed, preset=preset
-                ).to_json()
+                outcome = train_setting(setting, order, episodes=episodes, seed=seed).to_json()
             except NumericsError as err:
                 outcome = {"setting": setting.name, "order": str(order), "error": str(err)}
             yield {"event": KIND, **outcome}
 
 
 def published(
-    config: CompareConfig, path: Path, *, report: Callable[[str], None] = lambda _: None
+    config: CompareConfig,
+    path: Path,
+    *,
+    settings: Sequence[Setting] | None = None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> list[dict[str, Any]]:
     """Run the grid in a new folder, or go on with the one that is there, whose own config holds.
 
     Args:
         config: its orders, training episodes and seed count.
         path: the run folder.
+        settings: which of the grid; all of them if left out.
         report: told what is going on.
 
     Returns:
@@ -211,8 +220,9 @@ def published(
         written = journal.read()
         records = [record for record in written if record["event"] == KIND]
         for record in run_grid(
-            orders, episodes=config.train_episodes, seed=config.seed, done=records, report=report
-        ):
+            orders, episodes=config.train_episodes, seed=config.seed, settings=settings,
+            done=records, report=report,
+        ):  # fmt: skip
             journal.append(record)
             records.append(record)
         if not any(record["event"] == "final" for record in written):
@@ -223,22 +233,24 @@ def published(
 def claimed_beside_measured(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """One row for each setting: the claim, and what was measured."""
     claims = {setting.name: setting.claim for setting in grid()}
+    found = {record["setting"] for record in records}
     rows = []
-    for name in dict.fromkeys(record["setting"] for record in records):
+    for name in filter(found.__contains__, claims):
         own = [r for r in records if r["setting"] == name and "error" not in r]
-        claim = claims.get(name, Claim())
-        reached = sorted(one["reached"] for one in own if one["reached"] is not None)
+        claim = claims[name]
+        reached = [one["reached"] for one in own if one["reached"] is not None]
         rows.append(
             {
                 "setting": name,
                 "orders": len(own),
+                "budget": max((one.get("budget", 0) for one in own), default=0) or None,
                 "claimed share": claim.share,
                 "share that passes": _mean([float(one["passed"]) for one in own]),
                 "share with a batch at 95 %": _mean(
                     [float(one["reached"] is not None) for one in own]
                 ),
                 "claimed episodes": claim.episodes,
-                "median episodes of those": reached[len(reached) // 2] if reached else None,
+                "median episodes of those": round(median(reached)) if reached else None,
                 "claimed plateau": claim.plateau,
                 "mean of the last batch": _mean([one["last"] for one in own]),
                 "best batch": max((one["best"] for one in own), default=None),

@@ -69,7 +69,7 @@ class ComparisonResult:
             Column("seconds", ",.1f"),
         )
         rows = tuple(
-            (row.name, row.judged_by, *(row.figures[name] for name in FIGURES),
+            (row.name, row.judged_by.replace(">", ","), *(row.figures[name] for name in FIGURES),
              row.training_episodes, row.seconds)
             for row in self.summary.rows
         )  # fmt: skip
@@ -120,7 +120,7 @@ class PublishedResult:
         rows = claimed_beside_measured(self.records)
         if not rows:
             return []
-        whole = {"setting", "orders", "claimed episodes", "median episodes of those"}
+        whole = {"setting", "orders", "budget", "claimed episodes", "median episodes of those"}
         columns = tuple(
             Column(name, "" if name in whole else ".2f", is_text=name == "setting")
             for name in rows[0]

@@ -28,6 +28,8 @@ def find_policy(name: str, *, order: str | None = None, is_greedy: bool = False)
         ConfigError: no such policy or order.
         CheckpointError: the run folder is damaged.
     """
+    if order is not None:
+        _indices(order)  # said at once, before anything is compiled or loaded
     if name in NAMES:
         from standing_orders.cage2.defenders import ScriptedDefender  # noqa: PLC0415 (Numba)
 

@@ -57,6 +57,7 @@ class Obedience:
     order: Order
     measured: Measured
     swapped_contested: Ratio  # judged by the order read backwards
+    late_episodes: int = 0  # that were played besides, for contested fixes alone
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a JSON file."""
@@ -64,6 +65,7 @@ class Obedience:
             "order": str(self.order),
             **self.measured.to_json(),
             "swapped_contested": asdict(self.swapped_contested),
+            "late_episodes": self.late_episodes,
         }
 
 
@@ -89,14 +91,27 @@ def summarise(measured: Sequence[Obedience]) -> dict[str, float]:
     }
 
 
+def count_passed(summary: dict[str, float], which: str = "") -> str:
+    """How many orders pass the gate, in words.
+
+    Example:
+        >>> count_passed({"passed": 0, "orders": 1}, "told ")
+        'the order told does not pass the gate'
+    """
+    passed, orders = round(summary["passed"]), round(summary["orders"])
+    if orders > 1:
+        return f"{passed} of {orders} orders {which}pass the gate"
+    return f"the order {which}{'passes' if passed else 'does not pass'} the gate"
+
+
 def describe(summary: dict[str, float]) -> str:
     """The figures of `summarise` in words, in the units of the table."""
     shares = ", ".join(
         f"{name} {summary[name]:.1%}" for name in ("strict", "contested", "response", "aim")
     )
+    worst = f", worst order {summary['worst_return']:.1f}" if summary["orders"] > 1 else ""
     return (
-        f"{summary['passed']:.0f} of {summary['orders']:.0f} orders pass the gate; {shares}; "
-        f"return {summary['mean_return']:.1f}, worst order {summary['worst_return']:.1f}; order "
+        f"{count_passed(summary)}; {shares}; return {summary['mean_return']:.1f}{worst}; order "
         f"swap {100 * summary['swap_gap']:.0f} points"
     )
 
@@ -120,12 +135,18 @@ def obedience_table(red: str, measured: Sequence[Obedience]) -> Table:
         for one in worst
     )
     shown = f", the lowest {_SHOWN_ORDERS} of {len(rows)}" if len(rows) > _SHOWN_ORDERS else ""
-    num_episodes = measured[0].measured.kept.episodes
+    first = measured[0]
+    late = f", and {first.late_episodes} begun late for contested fixes" * bool(first.late_episodes)
+    told, each, why = "orders told", " each", ""
+    if len(rows) == 1:
+        told, each = "the order told", ""
+        why = "" if first.measured.gate.has_passed else f"\nwhy not: {first.measured.gate.reason}"
+    num_episodes = first.measured.kept.episodes
     return Table(
-        f"orders told, against {red}, n = {num_episodes} episodes each{shown}",
+        f"{told}, against {red}, n = {num_episodes} episodes{each}{late}{shown}",
         _COLUMNS,
         rows,
-        notes=(f"{describe(summarise(measured))}\n",),
+        notes=(f"{describe(summarise(measured))}{why}\n",),
         shown=_SHOWN_ORDERS,
         more="--all, or --out FILE",
     )
@@ -175,5 +196,7 @@ def measure_obedience(
         ]  # fmt: skip
         swapped = np.concatenate([one.tallies[1] for one in played])
         ratio = pooled_ratio(*ratio_of_tallies(swapped, is_contested=True))
-        results.append(Obedience(order, summarise_episodes(played[0], gate, *played[1:]), ratio))
+        measured = summarise_episodes(played[0], gate, *played[1:])
+        num_late = sum(len(one.returns) for one in played[1:])
+        results.append(Obedience(order, measured, ratio, num_late))
     return results

@@ -174,16 +174,16 @@ def _claims(rows: Sequence[dict[str, Any]], failed: Sequence[Block]) -> Block:
 
 
 def _grid(rows: Sequence[dict[str, Any]]) -> Block:
-    forms = {"setting": None, "orders": "whole", "claimed episodes": "whole",
-             "median episodes of those": "whole"}  # fmt: skip
+    forms = {"setting": None, "orders": "whole", "budget": "whole",
+             "claimed episodes": "whole", "median episodes of those": "whole"}  # fmt: skip
     return doc.section(
         "Claimed beside measured",
         doc.table(
             [doc.column(name, forms.get(name, "percent")) for name in rows[0]],
             [list(row.values()) for row in rows],
             note="A batch at 95 % is one training batch that touches the line, as the publication "
-            "counted; to pass is to keep the order on fresh episodes. Each setting is trained "
-            "alike; ours is the last.",
+            "counted; to pass is to keep the order on fresh episodes. Budget: episodes that "
+            "each order may take. Ours is the last.",
         ),
         short="Grid",
     )

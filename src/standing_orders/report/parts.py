@@ -122,9 +122,9 @@ def score_cards(cards: Sequence["ScoreCard"]) -> Block | None:
     )
     if not is_standard:
         note += (
-            f" Red has a head start of {game.head_start} steps and {game.red_tempo} action(s) a "
-            "step here, so that the published records, which are of the standard game, do not "
-            "compare."
+            f" Red begins {game.head_start} steps ahead and acts {game.red_tempo} "
+            f"{'times' if game.red_tempo > 1 else 'time'} a step here, so that the published "
+            "records, which are of the standard game, do not compare."
         )
     else:
         note += " The published records are of the challenge's own rules, leaderboard-2022."

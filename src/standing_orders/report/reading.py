@@ -24,6 +24,7 @@ KINDS = {
     "published": "compare --published",
 }
 MAX_POINTS = 400  # of a curve; more are put together
+_MOMENT = 0.1  # seconds
 # What a run's config holds besides the values of its model.
 _ADDED = {"start", "base_run", "data_sha256"}
 
@@ -77,15 +78,16 @@ def kind_of(path: Path) -> str:
 
 
 def clock_seconds(path: Path) -> float | None:
-    """Time between the first and the last record of a run, by its files; None if it has none.
+    """Time between the first and the last record of a run, by its files; None if they do not say.
 
-    A journal says nothing about the clock, so that a repeated run has the same bytes.
+    A journal says nothing about the clock, so that a repeated run has the same bytes. The files of
+    a copied folder may all be of one moment.
     """
     try:
         began, ended = ((path / name).lstat().st_mtime for name in ("run.json", "journal.jsonl"))
     except OSError:
         return None
-    return round(max(ended - began, 0.0), 1)
+    return round(ended - began, 1) if ended - began >= _MOMENT else None
 
 
 def named_apart(runs: Sequence[Run]) -> list[Run]:

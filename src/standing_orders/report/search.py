@@ -59,7 +59,7 @@ def answer_section(found: Found) -> Block:
     if measured is not None and measured.std_error is not None:
         mean, half = measured.mean_return, NORMAL_95 * measured.std_error
         score = f"{mean:.2f}"
-        interval = f"95 %: {mean - half:.2f} to {mean + half:.2f}, n = {measured.kept.episodes}"
+        interval = f"95 %: {mean - half:.2f} to {mean + half:.2f}, n = {measured.kept.episodes:,}"
     passed = sum(bool(record["passed"]) for record in found.board)
     facts = doc.facts(
         ("Fresh score of the best", score, interval),

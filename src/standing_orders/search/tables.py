@@ -98,7 +98,7 @@ def _outcome(state: SearchState, path: Path) -> list[str]:
     final = state.final
     if final is None:
         return []
-    failed = "" if final.has_passed else " (it failed the gate)"
+    failed = "" if final.has_passed else " (it has not passed the gate)"
     lines = [f"\nbest order: {final.order.typed}{failed}"]
     said = answer_of(state)
     if said is not None:

@@ -9,7 +9,8 @@ function fill(node, attributes, children) {
   }
   for (const child of children.flat()) {
     if (child === null || child === undefined || child === false) continue;
-    node.append(child instanceof Node ? child : String(child));
+    if (child instanceof Node) node.append(child);
+    else node.append(...(node instanceof HTMLElement ? breakable(String(child)) : [String(child)]));
   }
   return node;
 }
@@ -35,8 +36,9 @@ function number(value, decimals) {
 // A real minus sign before every negative number of a text.
 const typeset = (text) => text.replace(/(^|[\s(])-(?=\d)/g, `$1${MINUS}`);
 
-// An order in a sentence, with room to break the line.
-const breakable = (text) => text.replace(/\b(defender|enterprise|op_server|op_host|user)>(?=(defender|enterprise|op_server|op_host|user)\b)/g, "$1 \u203a ");
+// A text with room to break the line inside an order; what is copied stays as it is written.
+const IN_ORDER = /(?<=\b(?:defender|enterprise|op_server|op_host|user)[>,])(?=(?:defender|enterprise|op_server|op_host|user)\b)/;
+const breakable = (text) => text.split(IN_ORDER).flatMap((part, i) => (i ? [document.createElement("wbr"), part] : [part]));
 
 const percent = (value, decimals = 1) => (isNumber(value) ? `${number(100 * value, decimals)} %` : "\u2013");
 const FORMATS = { number, percent, whole: (v) => number(v, 0), one: (v) => number(v, 1), two: (v) => number(v, 2) };

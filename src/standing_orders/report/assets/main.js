@@ -1,6 +1,6 @@
 // Builds the page from its data: sections of blocks.
 const BLOCKS = {
-  lead: (block) => el("p", { class: "lead" }, breakable(typeset(block.text))),
+  lead: (block) => el("p", { class: "lead" }, typeset(block.text)),
   text: (block) => el("p", { class: "note" }, typeset(block.text)),
   warning: (block) => el("p", { class: "warn", role: "note" }, block.text),
   code: (block) => el("div", { class: "block" }, ...caption(block), el("pre", { tabindex: 0 }, block.text)),

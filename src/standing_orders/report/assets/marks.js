@@ -59,7 +59,7 @@ function intervalRow(block, row, { y, left, width, sx, isNarrow }) {
     group.append(dot);
   }
   const spread = isNumber(row.error) ? ` \u00b1 ${number(row.error, 1)}` : "";
-  const name = isNarrow ? svg("text", { x: 2, y: y - 12 }, cut(row.name, width - 4)) : svg("text", { x: left - 10, y: y + 4, "text-anchor": "end" }, cut(row.name, left - 12));
+  const name = isNarrow ? svg("text", { class: "halo", x: 2, y: y - 12 }, cut(row.name, width - 4)) : svg("text", { x: left - 10, y: y + 4, "text-anchor": "end" }, cut(row.name, left - 12));
   group.append(
     name,
     svg("text", { class: "dim", x: width - 104, y: y + 4 }, block.format === "percent" ? show(row.mean) : `${number(row.mean, 1)}${spread}`),
@@ -121,10 +121,12 @@ function parallel(block) {
   return node;
 }
 
-// What an axis covers; a share is never below 0 nor above 1.
+// What an axis covers; a share is never below 0 nor above 1, and a hundredth is no gulf.
 function reach(axis, values) {
   const [low, high] = extent([values], { pad: 0 });
-  return axis.format === "percent" ? [Math.max(low, 0), Math.min(high, 1)] : [low, high];
+  if (axis.format !== "percent") return [low, high];
+  const top = clamp(high, 0.01, 1);
+  return [clamp(low, 0, top - 0.01), top];
 }
 
 function parallelLine(row, { scales, at, lit, visible, block }) {

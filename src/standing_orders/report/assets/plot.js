@@ -132,7 +132,8 @@ function lines(block) {
     for (const level of block.levels ?? []) {
       const rule = svg("line", { x1: box.left, x2: box.right, y1: sy(level.value), y2: sy(level.value), "stroke-dasharray": "4 4" });
       rule.style.stroke = "var(--muted)";
-      picture.append(rule, svg("text", { class: "dim halo", x: box.right, y: sy(level.value) - 5, "text-anchor": "end" }, level.name));
+      const above = sy(level.value) - 5;  // below where another line would cover it
+      picture.append(rule, svg("text", { class: "dim halo", x: box.right, y: above > box.top + 12 ? above : above + 19, "text-anchor": "end" }, level.name));
     }
     for (const mark of block.marks ?? []) {
       const line = svg("line", { x1: sx(mark.x), x2: sx(mark.x), y1: box.top, y2: box.bottom, "stroke-dasharray": mark.good ? null : "2 4" });

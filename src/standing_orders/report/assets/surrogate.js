@@ -14,8 +14,9 @@ function surrogate(block) {
     const size = Math.max(1.4, ((box.right - box.left) / block.orders.length) * 0.36);
     places.forEach((id, x) => picture.append(...surrogateMark(block, moment, id, { x: sx(x), sy, size })));
     const last = moment.visited.length ? moment.visited[moment.visited.length - 1] : null;
-    said.textContent = last === null ? "before the first visit"
-      : `after ${moment.visited.length} visits, last: ${breakable(block.orders[last])}${isNumber(moment.regret) ? `; the best mean seen is ${number(moment.regret, 2)} below the best of the end` : ""}`;
+    const about = last === null ? "before the first visit"
+      : `after ${moment.visited.length} ${moment.visited.length === 1 ? "visit" : "visits"}, last: ${block.orders[last]}${isNumber(moment.regret) ? `; the best mean seen is ${number(moment.regret, 2)} below the best of the end` : ""}`;
+    said.replaceChildren(...breakable(about));
     stage.replaceChildren(picture);
   };
   node.append(...caption(block), stage, slider, said, ...below(block));
