@@ -125,6 +125,7 @@ def test_compare_puts_everybody_side_by_side(log: Path, capsys: pytest.CaptureFi
     assert "seed 1/1: PPO without rules" in printed.err  # where it is, also without a terminal
 
 
+@pytest.mark.usefixtures("small_stream")
 def test_the_default_stream_needs_no_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

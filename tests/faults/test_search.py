@@ -122,6 +122,7 @@ def lose_a_busy_machine(cluster: Any, nodes: list[Any]) -> None:
     cluster.remove_node(nodes.pop(), allow_graceful=False)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # Ray's own
 def test_a_machine_lost_in_mid_search_loses_no_order_and_counts_none_twice(
     whole: Path, tmp_path: Path, two_nodes: Any
