@@ -42,12 +42,20 @@ def cluster() -> Iterator[Any]:
 
 
 @pytest.fixture
-def small_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stream that comes with the package, with few sessions."""
+def brief_detection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stream that comes with the package with few sessions, and boosting in a few rounds."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
     from standing_orders.detect.data import load, synthetic
+
+    fit = HistGradientBoostingClassifier.fit
+
+    def fit_briefly(model: Any, *arguments: Any, **options: Any) -> Any:
+        return fit(model.set_params(max_iter=10), *arguments, **options)
 
     few = partial(synthetic.make_sessions, num_sessions=300)
     monkeypatch.setattr(load, "make_sessions", few)
+    monkeypatch.setattr(HistGradientBoostingClassifier, "fit", fit_briefly)
 
 
 @pytest.fixture(scope="package")

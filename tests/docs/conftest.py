@@ -1,19 +1,14 @@
 """Where the pages are run: a folder of a newcomer, and commands that take little."""
 
 import csv
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from sklearn.ensemble import HistGradientBoostingClassifier
 
-from standing_orders.detect.data import load
-from standing_orders.detect.data.synthetic import make_sessions
 from standing_orders.evaluate import bench
 from tests.docs.pages import ROOT
 
@@ -24,25 +19,15 @@ def _brief(brief_endings: None) -> None:
 
 
 @pytest.fixture
-def newcomer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def newcomer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, brief_detection: None) -> Path:
     """A folder with the recordings, a few logs, and nothing else of the repository."""
     (tmp_path / "tests").symlink_to(ROOT / "tests")
     write_logs(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SB3_LOGDIR", str(tmp_path))  # else a folder in /tmp stays
     monkeypatch.setattr(bench, "BATCH_SIZES", (1, 100))
-    monkeypatch.setattr(load, "make_sessions", partial(make_sessions, num_sessions=200))
-    monkeypatch.setattr(HistGradientBoostingClassifier, "fit", fit_briefly)
     torch.set_num_threads(1)
     return tmp_path
-
-
-FIT = HistGradientBoostingClassifier.fit
-
-
-def fit_briefly(model: Any, *arguments: Any, **options: Any) -> Any:
-    """Boosting in a few rounds instead of a hundred."""
-    return FIT(model.set_params(max_iter=5), *arguments, **options)
 
 
 def write_logs(folder: Path) -> None:
