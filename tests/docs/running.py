@@ -39,6 +39,7 @@ def words_of(command: str) -> list[str]:
 
 def shortened(command: str) -> list[str]:
     """Arguments of one of our commands, with a small budget."""
+    command = re.sub(r"--messages \d+", "--messages 4", command)
     words = words_of(command.replace("--order all", "--order 0"))
     name = " ".join(words[:2]) if words[0] == "detect" else words[0]
     short = "" if "--resume" in words else SHORTENED.get(name, "")  # a run keeps its own config

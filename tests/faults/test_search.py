@@ -18,7 +18,7 @@ from standing_orders.search.run import resume_search, search
 from tests.faults.processes import exit_code, fork, may_fork
 
 CONFIG = SearchConfig(
-    budget=1_140, order_episodes=90, update_episodes=20, evaluation_episodes=20, final_episodes=40,
+    budget=800, order_episodes=90, update_episodes=20, evaluation_episodes=20, final_episodes=40,
     parallel=2, red="meander", seed=4, base={"episodes": 60},
     gate={"episodes": 20, "min_judged": 2, "min_contested": 1, "threshold": 0.2},
     stop_at_gate=True, prior_episodes=2, stop_chance=0.0,

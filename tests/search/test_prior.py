@@ -124,7 +124,7 @@ def test_a_search_with_a_prior_resumed_after_crashes_has_the_same_journal(
 ) -> None:
     assert load_network(base)[0].layout.certainty == 0.8
     config = changed(
-        quick, start="base", budget=1_000, order_episodes=120, prior_episodes=2, stop_chance=0.0
+        quick, start="base", budget=740, order_episodes=60, prior_episodes=2, stop_chance=0.0
     )
     whole, path = tmp_path / "whole", tmp_path / "run"
     state = search(config, whole, base=base, engine=MadeUpEngine(), report=quiet)
