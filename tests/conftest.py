@@ -1,10 +1,18 @@
-"""Where the tests find recordings, in the repository and beside it, and a Ray cluster."""
+"""Where the tests find recordings, in the repository and beside it, and what many of them share.
 
+Every process of the tests has one core: threads that wait for each other only take it away.
+"""
+
+import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+for _library in ("OMP", "OPENBLAS", "MKL"):  # before anything imports numpy or torch
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 REFERENCE = Path(__file__).parent / "reference"
 SHARED = Path(__file__).parents[2] / "shared" / "cage2"
@@ -31,6 +39,23 @@ def cluster() -> Iterator[Any]:
     pytest.importorskip("ray")
     with open_cluster(None, 2) as ray:
         yield ray
+
+
+@pytest.fixture
+def brief_detection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stream that comes with the package with few sessions, and boosting in a few rounds."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    from standing_orders.detect.data import load, synthetic
+
+    fit = HistGradientBoostingClassifier.fit
+
+    def fit_briefly(model: Any, *arguments: Any, **options: Any) -> Any:
+        return fit(model.set_params(max_iter=10), *arguments, **options)
+
+    few = partial(synthetic.make_sessions, num_sessions=300)
+    monkeypatch.setattr(load, "make_sessions", few)
+    monkeypatch.setattr(HistGradientBoostingClassifier, "fit", fit_briefly)
 
 
 @pytest.fixture(scope="package")

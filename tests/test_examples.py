@@ -19,6 +19,7 @@ def test_every_example_is_run() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(SMALL)
 
 
+@pytest.mark.usefixtures("brief_detection")
 @pytest.mark.parametrize("name", SMALL)
 def test_example_runs(
     name: str,

@@ -111,6 +111,7 @@ def test_a_policy_of_ones_own_is_scored() -> None:
     assert mine.scores == evaluate("sleep", red="b_line", episodes=5).scores
 
 
+@pytest.mark.usefixtures("brief_detection")
 def test_a_team_is_trained_and_assessed(tmp_path: Path) -> None:
     config = DetectConfig(learn={"iterations": 2, "steps": 200}, team={"hidden": (8,)})
     team = train(config, tmp_path / "team")

@@ -3,14 +3,17 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from standing_orders.cli.app import INTERRUPTED
+from standing_orders.detect.compare import Contest, hold_contest
 from standing_orders.presets import list_presets
 from tests.cli.commands import run, stop
 
+pytestmark = pytest.mark.usefixtures("brief_detection")
 SMALL = ("--learn.iterations", "3", "--learn.steps", "200", "--team.hidden", "8")
 
 
@@ -109,10 +112,21 @@ def test_a_finished_run_is_extended(
     assert json.loads(capsys.readouterr().out)["updates"] == 5
 
 
-def test_compare_puts_everybody_side_by_side(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_puts_everybody_side_by_side(
+    log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    contests: list[Contest] = []
+
+    def hold_once(*settings: Any, **options: Any) -> Contest:
+        contests[:] = contests or [hold_contest(*settings, **options)]
+        return contests[0]
+
+    monkeypatch.setattr("standing_orders.detect.compare.hold_contest", hold_once)
     words = ("detect", "compare", "--data", str(log), "--label", "label", "--quick")
     assert run(*words, "--team.hidden", "8", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr()
+    assert "seed 1/1: PPO without rules" in printed.err  # where it is, also without a terminal
+    found = json.loads(printed.out)
     assert list(found["contestants"]) == [
         "allow-all", "block-all", "logistic regression", "gradient boosting",
         "one agent, all views", "PPO without rules", "plain averaging",
@@ -120,9 +134,7 @@ def test_compare_puts_everybody_side_by_side(log: Path, capsys: pytest.CaptureFi
     ]  # fmt: skip
     assert all(len(figures) == 1 for figures in found["contestants"].values())
     assert run(*words, "--team.hidden", "8") == 0
-    printed = capsys.readouterr()
-    assert "rules broken, team, false_alarms priced" in printed.out
-    assert "seed 1/1: PPO without rules" in printed.err  # where it is, also without a terminal
+    assert "rules broken, team, false_alarms priced" in capsys.readouterr().out
 
 
 def test_the_default_stream_needs_no_files(

@@ -101,7 +101,7 @@ def test_a_cluster_that_ends_leaves_neither_folder_nor_token() -> None:
         "    assert not folder.parents[1].exists()\n"
         "    assert os.environ.get('RAY_AUTH_MODE') is None\n"
         "    assert 'RAY_AUTH_TOKEN' not in os.environ\n"
-        "ray.init(address='local', num_cpus=1, include_dashboard=False)  # one that wants no token\n"
+        "ray.init(address='local', num_cpus=1, include_dashboard=False)  # it wants no token\n"
         "assert ray.get(ray.remote(lambda: 1).remote()) == 1\n"
     )
     bare = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}

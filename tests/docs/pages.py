@@ -7,6 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+FIRST_PAGES = [README, ROOT / "docs" / "quick-start.md"]  # in a file of tests of their own
 SHOWN = {"text", "toml"}  # languages of blocks that are not run
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 

@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 
 from tests.docs.pages import ROOT
-from tests.docs.test_blocks import SCRIPTS, load_script
+from tests.docs.test_scripts import SCRIPTS, load_script
 
 PAGE = """
 ```bash

@@ -120,6 +120,7 @@ def test_a_run_folder_of_pipes_and_loops_is_refused(
         ("detect", "train", "--team.hidden", "1000000000"),
     ],
 )
+@pytest.mark.usefixtures("brief_detection")
 def test_sizes_beyond_memory_are_refused_with_the_number(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,

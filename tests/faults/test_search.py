@@ -18,7 +18,7 @@ from standing_orders.search.run import resume_search, search
 from tests.faults.processes import exit_code, fork, may_fork
 
 CONFIG = SearchConfig(
-    budget=1_140, order_episodes=90, update_episodes=20, evaluation_episodes=20, final_episodes=40,
+    budget=800, order_episodes=90, update_episodes=20, evaluation_episodes=20, final_episodes=40,
     parallel=2, red="meander", seed=4, base={"episodes": 60},
     gate={"episodes": 20, "min_judged": 2, "min_contested": 1, "threshold": 0.2},
     stop_at_gate=True, prior_episodes=2, stop_chance=0.0,
@@ -122,6 +122,7 @@ def lose_a_busy_machine(cluster: Any, nodes: list[Any]) -> None:
     cluster.remove_node(nodes.pop(), allow_graceful=False)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # Ray's own
 def test_a_machine_lost_in_mid_search_loses_no_order_and_counts_none_twice(
     whole: Path, tmp_path: Path, two_nodes: Any

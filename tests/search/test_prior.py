@@ -123,7 +123,9 @@ def test_a_search_with_a_prior_resumed_after_crashes_has_the_same_journal(
     quick: SearchConfig, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert load_network(base)[0].layout.certainty == 0.8
-    config = changed(quick, start="base", budget=1_000, prior_episodes=2, stop_chance=0.0)
+    config = changed(
+        quick, start="base", budget=740, order_episodes=60, prior_episodes=2, stop_chance=0.0
+    )
     whole, path = tmp_path / "whole", tmp_path / "run"
     state = search(config, whole, base=base, engine=MadeUpEngine(), report=quiet)
     assert state.prior is not None

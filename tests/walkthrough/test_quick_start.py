@@ -14,7 +14,7 @@ import pytest
 
 from standing_orders.runs.shipped import shipped_names
 from tests.docs.pages import ROOT, blocks
-from tests.docs.test_blocks import shortened
+from tests.docs.running import shortened
 from tests.walkthrough.terminal import Terminal, need_tmux
 
 SIZES = [(80, 24), (160, 50)]

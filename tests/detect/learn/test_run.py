@@ -1,9 +1,8 @@
 """A detection run survives what can happen to it, and ends in the same bits."""
 
 import json
+import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from standing_orders.detect.learn.trainer import Trainer
 from standing_orders.errors import CheckpointError, NumericsError
 from standing_orders.runs.checkpoint import load_latest
 from standing_orders.runs.folder import RunFolder
+from tests.faults.processes import exit_code, fork, may_fork
 
 CONFIG = DetectConfig(
     checkpoint_every=3,
@@ -25,24 +25,6 @@ CONFIG = DetectConfig(
     learn=LearnConfig(iterations=8, steps=200, minibatches=2, epochs=2, gradient="sampled"),
     rules=RulesConfig(mode="lagrange"),
 )
-# Trains or resumes on a small stream, and kills itself after that many updates.
-CHILD = """
-import os, signal, sys
-from pathlib import Path
-from tests.detect.learn import test_run as t
-
-path, last = Path(sys.argv[1]), int(sys.argv[2])
-t.runs.load = t.small
-
-def on_update(record):
-    if record["update"] == last:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-if path.exists():
-    t.resume(path, on_update=on_update, report=t.quiet)
-else:
-    t.train(t.CONFIG, path, on_update=on_update, report=t.quiet)
-"""
 
 
 def quiet(_: str) -> None:
@@ -74,11 +56,27 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def run_child(path: Path, last: int) -> int:
+    """Train or resume in a child that kills itself after that update."""
+
+    def on_update(record: dict[str, Any]) -> None:
+        if record["update"] == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def work() -> None:
+        if path.exists():
+            resume(path, on_update=on_update, report=quiet)
+        else:
+            train(CONFIG, path, on_update=on_update, report=quiet)
+
+    return exit_code(fork(work))
+
+
+@may_fork
 def test_a_killed_run_ends_in_the_same_bits(whole: Path, tmp_path: Path) -> None:
-    path, root = tmp_path / "run", Path(__file__).parents[3]
+    path = tmp_path / "run"
     for last in (2, 7):
-        command = [sys.executable, "-c", CHILD, str(path), str(last)]
-        assert subprocess.run(command, cwd=root, check=False).returncode == -signal.SIGKILL
+        assert run_child(path, last) == -signal.SIGKILL
     resume(path, report=quiet)
     assert content(path) == content(whole)
 

@@ -80,8 +80,15 @@ def test_every_way_of_learning_runs_and_its_record_is_plain(
     assert set(records[0]["rules"]) == {rule.name for rule in trainer.book.rules}
 
 
-@pytest.mark.parametrize("gradient", ["expected", "sampled"])
-@pytest.mark.parametrize("views", ["all", "split"])
+@pytest.mark.parametrize(
+    ("views", "gradient"),
+    [
+        ("all", "expected"),
+        ("split", "sampled"),
+        pytest.param("all", "sampled", marks=pytest.mark.slow),
+        pytest.param("split", "expected", marks=pytest.mark.slow),
+    ],
+)
 def test_a_plain_signal_is_learned(gradient: str, views: str) -> None:
     learn = {"gradient": gradient, "iterations": 60, "learning_rate": 1e-2, "entropy": 0.05}
     _, records = run(config_of(learn, views=views), make_records())
