@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
 from standing_orders.errors import ConfigError
@@ -79,20 +78,6 @@ def test_the_posterior_is_that_of_a_direct_cholesky_computation(kernel: module.K
             err_msg=f"{seed}",
         )
         np.testing.assert_allclose(belief.std**2, np.diag(covariance), atol=1e-8 * scale**2)
-
-
-@pytest.mark.parametrize("kernel", ["mallows", "footrule"])
-def test_the_loss_and_its_slopes_are_those_of_scikit_learn(kernel: module.KernelName) -> None:
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        x = FEATURES[kernel][rng.integers(0, 120, size=12)]
-        y, alpha = rng.normal(size=12), rng.uniform(0.01, 1, size=12)
-        process = GaussianProcessRegressor(make_kernel(), alpha=alpha, optimizer=None).fit(x, y)
-        theta = np.log([rng.uniform(0.1, 100), rng.uniform(*LENGTH_BOUNDS), rng.uniform(0.01, 1)])
-        likelihood, slopes = process.log_marginal_likelihood(theta, eval_gradient=True)
-        found, found_slopes = module._loss(x, y[:, None], alpha, theta)
-        assert found == pytest.approx(-likelihood, rel=1e-12)
-        np.testing.assert_allclose(found_slopes, -slopes, rtol=1e-9)
 
 
 def test_rbf_on_precedence_bits_is_the_mallows_kernel() -> None:
