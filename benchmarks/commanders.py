@@ -30,10 +30,12 @@ from standing_orders.evaluate.satisfaction import Satisfaction, measure_rules
 from standing_orders.evaluate.switching import Switched, measure_switch
 from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.ppo import use_one_thread
+from standing_orders.learn.run import start_from
 from standing_orders.learn.trainer import Trainer
 from standing_orders.rules.compliance import look_all
 from standing_orders.rules.orders import Order
 from standing_orders.rules.temporal import TemporalRule
+from standing_orders.runs.shipped import ZOO as ZOO_FOLDER
 from standing_orders.seeding import child_seed, environment_seeds
 from standing_orders.stats import pooled_ratio, seed_interval, standard_error
 
@@ -51,12 +53,14 @@ class Case:
     policy: str
     rule: str
     order: str = ORDER
+    goes_on: bool = False  # for a price: from that policy, instead of from scratch
 
 
 CASES = {
     "calm": Case("any-b_line-late", "restore -> not once[1,1] restore"),
     "ration": Case("any-b_line-late", "restores_10 <= 2"),
     "answer": Case("any-b_line", "user -> eventually[0,5] not user"),
+    "answer-zoo": Case("any-b_line", "user -> eventually[0,5] not user", goes_on=True),
     "settle": Case("any-meander", "user -> eventually[0,8] not user"),
     # Told to repair the server last: the shortest time that the oracle keeps (seed 501) ...
     "server": Case("any-meander-late", "op_server -> eventually[0,9] not op_server",
@@ -220,9 +224,9 @@ def with_and_without(
     if rule.is_own:
         pair.append(keep_rules(policy, [text]))
     else:
-        trainers = [train(case, rules, seed, task) for rules in ((), (text,))]
-        price = trainers[1].progress.prices[rule.name]["price"]
-        pair = [
+        trainers = [train(case, rules, seed, task) for rules in ((), (text,))[case.goes_on :]]
+        price = trainers[-1].progress.prices[rule.name]["price"]
+        pair = [policy] * case.goes_on + [
             LearnedDefender(one.network, name=rule.name, game=home, orders=policy.orders)
             for one in trainers
         ]
@@ -273,13 +277,16 @@ def oracle_broken(policy: TrainedPolicy, rule: TemporalRule, task: Task) -> floa
 
 
 def train(case: Case, rules: tuple[str, ...], seed: int, task: Task) -> Trainer:
-    """Train from scratch for one order, with priced rules or with none; settings chosen on 501."""
+    """Train for one order, with priced rules or with none; settings chosen on seed 501."""
     config: TrainConfig = preset(
-        "ruled", **policy_of(case.policy).home().model_dump(exclude={"horizon"}),
-        order=case.order, rule=rules, episodes=task.train_episodes, seed=seed,
+        "fast-order" if case.goes_on else "ruled", order=case.order, rule=rules,
+        **policy_of(case.policy).home().model_dump(exclude={"horizon"}),
+        episodes=task.train_episodes, seed=seed, prices=preset("ruled").prices,
     )  # fmt: skip
     use_one_thread()
     trainer = Trainer(config)
+    if case.goes_on:
+        start_from(trainer, ZOO_FOLDER / case.policy)
     while not trainer.is_done:
         trainer.step()
     return trainer
