@@ -380,6 +380,13 @@ class TrainConfig(LearnerConfig):
         "construction; every other one has a price that is learned.",
     )
     prices: PriceConfig = PriceConfig()
+    order_switch_rate: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="'any' order: share of the training episodes in which the order changes once, "
+        "at a random step, to that of another episode.",
+    )
     episodes: int = Field(20_000, ge=1, strict=True, description="Budget of training episodes.")
     starts: int = Field(
         1,

@@ -9,7 +9,7 @@ import pytest
 from standing_orders.collect.choose import COLLECTORS, make_collector, open_collector
 from standing_orders.collect.episodes import _Tasks
 from standing_orders.collect.local import BatchCollector
-from standing_orders.collect.plan import Plan
+from standing_orders.collect.plan import Plan, Switches
 from standing_orders.collect.rollout import Rollout
 from standing_orders.config import CollectConfig, TrainConfig
 from standing_orders.errors import ConfigError
@@ -38,7 +38,13 @@ def collector(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"is_greedy": True}, {"mask_factor": 0.1, "count_foothold": True}]
+    "options",
+    [
+        {},
+        {"is_greedy": True},
+        {"mask_factor": 0.1, "count_foothold": True},
+        {"switches": Switches(np.arange(1, 13) * 5, np.arange(12) * 11 % 120)},
+    ],
 )
 def test_every_collector_plays_the_episodes_of_the_batch(
     collector: Any, actor: NetworkActor, plan: MakePlan, options: dict[str, Any]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from standing_orders.compare.config import CompareConfig
-from standing_orders.compare.lagrangian import LagrangianTrainer, next_price
+from standing_orders.compare.lagrangian import LagrangianTrainer
 from standing_orders.compare.run import compare
 from standing_orders.compare.sac import Replay, Sac, SacSettings, soft_value
 from standing_orders.compare.summary import summarise
@@ -52,19 +52,16 @@ def test_sac_defends_much_better_than_chance(tmp_path: Path) -> None:
     assert learned.returns["b_line"].value > 0.5 * chance.returns["b_line"].value
 
 
-def test_the_price_rises_above_the_allowed_share_and_falls_below_it() -> None:
-    assert next_price(1.0, 0.5, allowed=0.05, rate=2.0) == pytest.approx(1.9)
-    assert next_price(0.1, 0.0, allowed=0.05, rate=4.0) == 0.0
-    assert next_price(1.0, None, allowed=0.05, rate=4.0) == 1.0
-
-
 def test_the_price_of_a_violation_is_learned_while_training() -> None:
     config = TrainConfig(
         order="balanced", episodes=60, update_episodes=20, certainty="none", ppo={"hidden": (8,)}
     )
     trainer = LagrangianTrainer(config)
-    records = [trainer.step() for _ in range(2)]
+    records = [trainer.step()]
+    broken = 1 - records[0]["compliance"]["strict"]
+    assert trainer.price == pytest.approx(5.0 * (broken - (1 - config.gate.threshold)))
     assert trainer.price > 0
+    records.append(trainer.step())
     assert records[0]["reward"]["alignment"] == 0.0
     assert records[1]["reward"]["alignment"] < 0.0
 

@@ -8,9 +8,13 @@ import pytest
 import torch
 
 from standing_orders.cage2.batch import Cage2Batch
+from standing_orders.cage2.scenario import UNIT_TYPE_HOSTS
+from standing_orders.collect.plan import Switches
 from standing_orders.config import SimConfig
 from standing_orders.learn.inputs import InputEncoder
 from standing_orders.learn.rollout import Rollout, collect
+from standing_orders.rules.compliance import top_held
+from standing_orders.rules.orders import ENCODINGS
 
 Make = Callable[..., Any]
 TYPE_OF_HOST = np.array([0, 1, 1, 1, 3, 3, 3, 2, 4, 4, 4, 4, 4])
@@ -111,3 +115,21 @@ def test_a_mask_makes_violations_a_tenth_as_likely_while_playing(
     if factor is not None:
         unmasked, _ = expected_violations(net, played, 1.0)
         assert played.counts.violations < 0.2 * unmasked
+
+
+def test_an_order_that_changes_is_told_and_judged_by_from_its_step_on(network: Make) -> None:
+    game = SimConfig(red="meander", head_start=20)
+    net, steps = network(), np.array([1, 40, 99, 101])
+    first, then = np.full(4, 0), np.full(4, 119)
+    played = collect(Cage2Batch(4, game), net, first, seed=3, switches=Switches(steps, then))
+    told = played.inputs[:, :, net.layout.blocks["order"]]
+    tops = np.zeros((2, *played.top.shape), dtype=np.int64)
+    for step, row in np.ndindex(101, 4):
+        order = 0 if step < steps[row] else 119
+        assert np.array_equal(told[step, row], ENCODINGS[order])
+        if step < 100:
+            held = int(played.held_hosts[step, row])
+            types = sum(1 << t for t, hosts in enumerate(UNIT_TYPE_HOSTS) if held & hosts)
+            tops[:, step, row] = top_held(types, order), top_held(types, 0)
+    assert np.array_equal(played.top, tops[0])
+    assert not np.array_equal(played.top, tops[1])  # so that the change of the judge is seen

@@ -414,3 +414,19 @@ def test_a_checkpoint_of_before_there_were_starts_is_gone_on_with() -> None:
     del data["episodes"]
     with pytest.raises(CheckpointError, match="episodes"):
         second.restore(first.to_arrays(), data)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
+def test_orders_change_in_the_share_of_training_episodes_that_is_asked_for(rate: float) -> None:
+    trainer = Trainer(config(order="any", order_switch_rate=rate, update_episodes=200))
+    rollout = trainer.play(trainer.settings())
+    told = rollout.inputs[:, :, trainer.network.layout.blocks["order"]]
+    changes = (told[1:] != told[:-1]).any(axis=2).sum(axis=0)
+    assert changes.max() <= 1
+    # One in ten is told the same order again, and a step is one of 99: four standard errors.
+    assert changes.mean() == pytest.approx(0.9 * rate, abs=0.14 if rate else 0)
+
+
+def test_one_order_alone_cannot_change() -> None:
+    with pytest.raises(ConfigError, match="needs order = 'any'"):
+        Trainer(config(order_switch_rate=0.5))

@@ -125,7 +125,7 @@ def play_episodes(game: Game, actor: Actor, plan: Plan, timing: Timing) -> Rollo
     for step in range(steps):
         now = (rollout.top[step], rollout.num_held[step], rollout.held_hosts[step])
         inputs, actions = rollout.inputs[step], rollout.actions[step]
-        look_all(game.states, plan.judged_by, plan.count_foothold, *now)
+        look_all(game.states, plan.judged_at(step), plan.count_foothold, *now)
         defenders.see(observations, inputs)
         defenders.choose(inputs, rollout.top[step], plan.uniforms[step], actions)
         judge_all(actions, *now, rollout.verdicts[step], rollout.tallies)

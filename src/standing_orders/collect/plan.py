@@ -11,6 +11,27 @@ from standing_orders.seeding import environment_seeds
 
 
 @dataclass(frozen=True)
+class Switches:
+    """Orders that change within some episodes."""
+
+    steps: NDArray[np.int64]  # (num_episodes,): the first step under the new order; 0 is the first
+    orders: NDArray[np.int64]  # (num_episodes,): told, and judged by, from there on
+
+    def part(self, rows: slice) -> "Switches":
+        """Those of some of the episodes."""
+        return Switches(self.steps[rows], self.orders[rows])
+
+    def applied(self, orders: NDArray[np.int64], step: int) -> NDArray[np.int64]:
+        """The orders of a step, of which these were the first.
+
+        Example:
+            >>> Switches(np.array([2, 9]), np.array([7, 7])).applied(np.array([3, 4]), 2).tolist()
+            [7, 4]
+        """
+        return np.where(step < self.steps, orders, self.orders)
+
+
+@dataclass(frozen=True)
 class Plan:
     """Some episodes; each depends on its own column alone, whatever is played beside it."""
 
@@ -24,6 +45,17 @@ class Plan:
     is_greedy: bool = False  # take the likeliest action instead of drawing one
     count_foothold: bool = False  # see `AlignmentConfig`
     mask_factor: float | None = None  # times the probability of violations; training only
+    switches: Switches | None = None  # orders that change; None: each is told throughout
+
+    def told_at(self, step: int) -> NDArray[np.int64]:  # (num_episodes,)
+        """What each defender is told in a step."""
+        return self.orders if self.switches is None else self.switches.applied(self.orders, step)
+
+    def judged_at(self, step: int) -> NDArray[np.int64]:  # (num_episodes,)
+        """The order by which each defender is judged in a step."""
+        if self.switches is None:
+            return self.judged_by
+        return self.switches.applied(self.judged_by, step)
 
     @property
     def num_episodes(self) -> int:
@@ -45,6 +77,7 @@ class Plan:
             judged_by=self.judged_by[rows],
             policy_seeds=self.policy_seeds[rows],
             uniforms=np.ascontiguousarray(self.uniforms[:, rows]),
+            switches=None if self.switches is None else self.switches.part(rows),
         )
 
 
@@ -59,6 +92,7 @@ def make_plan(
     is_greedy: bool = False,
     count_foothold: bool = False,
     mask_factor: float | None = None,
+    switches: Switches | None = None,
 ) -> Plan:
     """Plan one episode for each order.
 
@@ -72,6 +106,7 @@ def make_plan(
         is_greedy: take the likeliest action instead of drawing one.
         count_foothold: see `AlignmentConfig`.
         mask_factor: times the probability of violations, by the true state; training only.
+        switches: orders that change within the episodes.
     """
     different = len(orders) // repeats
     uniforms = np.random.Generator(np.random.Philox(seed)).random((steps, different))
@@ -87,6 +122,7 @@ def make_plan(
         is_greedy=is_greedy,
         count_foothold=count_foothold,
         mask_factor=mask_factor,
+        switches=switches,
     )
 
 

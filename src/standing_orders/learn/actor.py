@@ -82,11 +82,14 @@ class NetworkDefenders:
         self._network = network
         self._plan = plan
         self._encoder = InputEncoder(network.layout, plan.orders, game)
+        self._step = 0
         self._padded = np.zeros((num_rows, network.layout.size), dtype=np.int8)
 
     def see(self, observations: NDArray[np.int8], out: NDArray[np.int8]) -> None:
         """Take in a step's observations and write the network's inputs."""
+        self._encoder.tell(self._plan.told_at(self._step))
         self._encoder.encode(observations, out)
+        self._step += 1
 
     def choose(
         self,

@@ -170,9 +170,9 @@ class InputEncoder:
         self._mask = RuleMask(read_rules(layout.rules), count) if layout.rules else None
         self._clock = 0
 
-    def tell(self, order: int) -> None:
-        """Tell every defender another order from now on."""
-        self._orders = np.full_like(self._orders, order)
+    def tell(self, orders: NDArray[np.int64] | int) -> None:
+        """Tell the defenders these orders, one for all or one for each, from now on."""
+        self._orders = np.full_like(self._orders, orders)
 
     def encode(
         self,

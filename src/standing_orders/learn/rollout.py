@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.collect.local import Collector
 from standing_orders.collect.loop import Timing, play_episodes
-from standing_orders.collect.plan import deal_reds, make_plan
+from standing_orders.collect.plan import Switches, deal_reds, make_plan
 from standing_orders.collect.rollout import Rollout
 from standing_orders.learn.actor import NetworkActor
 from standing_orders.learn.networks import ActorCritic
@@ -25,6 +25,7 @@ def collect(
     is_greedy: bool = False,
     count_foothold: bool = False,
     mask_factor: float | None = None,
+    switches: Switches | None = None,
 ) -> Rollout:
     """Play one episode for each order.
 
@@ -38,6 +39,7 @@ def collect(
         is_greedy: take the likeliest action instead of drawing one.
         count_foothold: see `AlignmentConfig`.
         mask_factor: times the probability of violations, by the true state; training only.
+        switches: orders that change within the episodes.
     """
     if isinstance(source, Cage2Batch):
         reds, steps = source.states["red"], source.config.horizon
@@ -53,6 +55,7 @@ def collect(
         is_greedy=is_greedy,
         count_foothold=count_foothold,
         mask_factor=mask_factor,
+        switches=switches,
     )
     actor = NetworkActor(network)
     if isinstance(source, Cage2Batch):

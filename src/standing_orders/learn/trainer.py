@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from standing_orders.collect.choose import make_collector
 from standing_orders.collect.crew import Report
+from standing_orders.collect.plan import Switches
 from standing_orders.config import ANY_ORDER, NO_ORDER, CollectConfig, TrainConfig
 from standing_orders.errors import ConfigError, NumericsError
 from standing_orders.evaluate.measure import Measured
@@ -128,13 +129,15 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
     def play(self, now: schedules.Settings) -> Rollout:
         """Play the episodes of the next update."""
         seed = self._update_seed()
+        orders = self._orders(now.num_episodes)
         return collect(
             self.collector,
             self.network,
-            self._orders(now.num_episodes),
+            orders,
             seed=seed,
             count_foothold=self.config.alignment.count_foothold,
             mask_factor=now.mask_factor,
+            switches=self._switches(orders),
         )
 
     def learn(self, rollout: Rollout, now: schedules.Settings) -> dict[str, Any]:
@@ -180,6 +183,17 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         generator = np.random.Generator(np.random.Philox(seed))
         chosen = generator.choice(NUM_ORDERS, size=self.config.orders_per_update, replace=False)
         return np.resize(chosen, count)
+
+    def _switches(self, orders: NDArray[np.int64]) -> Switches | None:
+        """Another order for some of the episodes, each from a random step on."""
+        rate, horizon = self.config.order_switch_rate, self.collector.spec.horizon
+        if not rate:
+            return None
+        seed = child_seed(self.config.seed, "switches", self.progress.updates)
+        generator = np.random.Generator(np.random.Philox(seed))
+        steps = generator.integers(1, horizon, len(orders))
+        steps[generator.random(len(orders)) >= rate] = horizon + 1  # beyond the last input
+        return Switches(steps, generator.permutation(orders))
 
     def _bonus(self, rollout: Rollout, weight: float) -> NDArray[np.float64]:
         if self.config.order == NO_ORDER:
@@ -323,7 +337,7 @@ def _priced(name: str, config: TrainConfig) -> PricedRule:
 
 
 def _check_order_terms(config: TrainConfig) -> None:
-    """Without an order nothing can be a violation."""
+    """Without an order nothing can be a violation, and one alone cannot change."""
     terms = {
         "schedules.compliance_loss": config.schedules.compliance_loss,
         "schedules.soft_mask": config.schedules.soft_mask,
@@ -331,3 +345,8 @@ def _check_order_terms(config: TrainConfig) -> None:
     for name, value in terms.items():
         if config.order == NO_ORDER and value:
             raise ConfigError(f"{name} = {value}: needs an order, but order = {NO_ORDER!r}")
+    if config.order_switch_rate and config.order != ANY_ORDER:
+        raise ConfigError(
+            f"order_switch_rate = {config.order_switch_rate}: needs order = {ANY_ORDER!r}, "
+            f"but order = {config.order!r}"
+        )

@@ -29,7 +29,7 @@ from standing_orders.cage2.scenario import HOSTS, UNIT_TYPE_HOSTS, UNIT_TYPES
 from standing_orders.errors import ConfigError
 from standing_orders.rules.stl import Formula, Monitor, history, horizon, parse, robustness
 from standing_orders.rules.stl import signals as names_of
-from standing_orders.rules.stl.obligation import at_every_step, trigger_of
+from standing_orders.rules.stl.obligation import at_every_step, judge
 from standing_orders.stats import Ratio, pooled_ratio
 
 Floats = NDArray[np.float64]
@@ -225,16 +225,13 @@ class TemporalRule:
     def judge(self, trace: Trace) -> Judged:
         """Margins, obligations and violations of some episodes."""
         signals = signals_of(trace, self.names)
-        margins = robustness(self.body, signals)
-        steps = margins.shape[1]
-        is_decided = np.broadcast_to(np.arange(steps) + self.delay < steps, margins.shape)
-        is_violated = is_decided & (margins < 0)
-        is_obliged = is_decided.copy()
-        trigger = trigger_of(self.body)
-        if trigger is not None:
-            held = robustness(trigger, {name: signals[name] for name in names_of(trigger)})
-            is_obliged &= held > 0
-        return Judged(margins, is_obliged, is_violated)
+        steps, num_episodes = trace.actions.shape
+        is_decided = np.tile(np.arange(steps) + self.delay < steps, (num_episodes, 1))
+
+        def margins_of(formula: Formula) -> Floats:
+            return robustness(formula, {name: signals[name] for name in names_of(formula)})
+
+        return Judged(*judge(self.body, is_decided, margins_of))
 
 
 class RuleWatch:

@@ -13,6 +13,7 @@ from standing_orders.detect.rules.judge import (
 from standing_orders.detect.rules.signals import compute_signals, shares_of, signals_of
 from standing_orders.detect.rules.streams import lay_out
 from standing_orders.rules.stl import parse, smoothing_error
+from standing_orders.rules.stl.obligation import trigger_of
 from tests.detect.rules.toys import column, random_streams
 
 FORMULAS = (
@@ -91,7 +92,7 @@ def cost_of(rule: Rule, streams: Streams, probs: np.ndarray) -> float:
         traces.take(streams.suspicion), traces, window=rule.config.window,
     )  # fmt: skip
     tensors = {name: torch.from_numpy(np.asarray(values)) for name, values in signals.items()}
-    goal, where = (rule.body.right, rule.body.left) if rule.trigger else (rule.body, None)
+    goal, where = (rule.body.right, rule.body.left) if trigger_of(rule.body) else (rule.body, None)
     margins = smooth_trace_robustness(goal, tensors, traces, temperature=0.02).numpy()
     if where is not None:
         margins = margins[trace_robustness(where, signals, traces) > 0]

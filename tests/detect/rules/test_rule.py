@@ -7,6 +7,7 @@ import pytest
 from standing_orders.detect.rules import SIGNALS, Rule, RuleBook, RuleConfig, default_rules
 from standing_orders.errors import ConfigError
 from standing_orders.rules.stl import parse
+from standing_orders.rules.stl.obligation import trigger_of
 from tests.detect.rules.toys import rule_of
 
 
@@ -29,7 +30,8 @@ def test_a_rule_is_asked_at_every_event(
     rule = Rule(rule_of(formula))
     wanted = "threat -> eventually[0,5] flagged" if body is None else body
     assert rule.body == parse(wanted)
-    assert (None if rule.trigger is None else str(rule.trigger)) == trigger
+    found = trigger_of(rule.body)
+    assert (None if found is None else str(found)) == trigger
     assert rule.delay == delay
 
 

@@ -29,6 +29,7 @@ from standing_orders.detect.rules.signals import (
 from standing_orders.detect.rules.streams import Scope, Streams, Traces, lay_out
 from standing_orders.errors import ConfigError
 from standing_orders.rules.stl import signals as names_of
+from standing_orders.rules.stl.obligation import judge
 from standing_orders.rules.stl.robustness import ExactAlgebra, checked_margin
 from standing_orders.rules.stl.semantics import Atom, evaluate
 from standing_orders.rules.stl.smooth import SmoothAlgebra
@@ -177,12 +178,12 @@ class RuleJudge:
     def judge(self, rule: Rule) -> Verdicts:
         """Margins, obligations and violations of one rule."""
         traces, signals = self.signals(rule)
-        margins = trace_robustness(rule.body, signals, traces)
         verdict_at = np.arange(traces.num_events) + rule.delay
-        is_obliged = ~traces.is_open | (verdict_at <= traces.last)
-        is_violated = is_obliged & (margins < 0)
-        if rule.trigger is not None:
-            is_obliged &= trace_robustness(rule.trigger, signals, traces) > 0
+        margins, is_obliged, is_violated = judge(
+            rule.body,
+            ~traces.is_open | (verdict_at <= traces.last),
+            lambda formula: trace_robustness(formula, signals, traces),
+        )
         return Verdicts(traces.put(margins), traces.put(is_obliged), traces.put(is_violated))
 
     def margin_targets(self, rule: Rule, *, lookahead: int = 10) -> Floats:  # (steps, num_streams)

@@ -24,7 +24,7 @@ from standing_orders.detect.rules.streams import Scope
 from standing_orders.errors import ConfigError
 from standing_orders.rules.stl import Formula, history, horizon, parse, syntax
 from standing_orders.rules.stl import signals as names_of
-from standing_orders.rules.stl.obligation import at_every_step, trigger_of
+from standing_orders.rules.stl.obligation import at_every_step
 
 _CONTEXT = 60  # characters of a long formula shown on either side of the caret
 
@@ -83,8 +83,8 @@ class Rule:
     Example:
         >>> rule = Rule(RuleConfig(name="answered",
         ...                        formula="always (threat -> eventually[0,5] flagged)"))
-        >>> str(rule.body), str(rule.trigger), rule.delay
-        ('threat -> eventually[0,5] flagged', 'threat', 5)
+        >>> str(rule.body), rule.delay
+        ('threat -> eventually[0,5] flagged', 5)
     """
 
     config: RuleConfig
@@ -116,11 +116,6 @@ class Rule:
     def body(self) -> Formula:
         """What is asked at every event."""
         return at_every_step(parse(self.config.formula))
-
-    @property
-    def trigger(self) -> Formula | None:
-        """Where the rule asks anything; None: everywhere."""
-        return trigger_of(self.body)
 
     @cached_property
     def names(self) -> frozenset[str]:

@@ -1,4 +1,9 @@
-"""A formula as something that is asked at every step of a trace."""
+"""A formula as something that is asked at every step of a trace, and what comes of it."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from standing_orders.rules.stl import syntax
 from standing_orders.rules.stl.syntax import Formula
@@ -23,3 +28,21 @@ def at_every_step(formula: Formula) -> Formula:
 def trigger_of(body: Formula) -> Formula | None:
     """Where a formula asks anything: of `a -> b` only where a holds; None: everywhere."""
     return body.left if isinstance(body, syntax.Implies) else None
+
+
+def judge(
+    body: Formula,
+    is_decided: NDArray[np.bool_],  # (...)
+    margins_of: Callable[[Formula], NDArray[np.float64]],  # each (...)
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:  # each (...)
+    """Margins of a formula, where it asks anything, and where what it asks is broken.
+
+    Args:
+        body: asked at every step.
+        is_decided: where the trace goes on for long enough.
+        margins_of: the margin of a formula at every step.
+    """
+    margins = margins_of(body)
+    trigger = trigger_of(body)
+    is_obliged = is_decided.copy() if trigger is None else is_decided & (margins_of(trigger) > 0)
+    return margins, is_obliged, is_decided & (margins < 0)
