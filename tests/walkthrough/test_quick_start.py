@@ -23,6 +23,8 @@ POLICY = "zoo/any-b_line"
 TRAINED = f"{POLICY} is not in the zoo"
 # What must be seen after the first command that matches.
 SEEN = (
+    (r" detect train", ("test part", "threshold of the score", "detect evaluate runs/team")),
+    (r" detect evaluate", ("mean.cost", "liar")),
     (r" zoo$", (POLICY, "what it is", "value")),
     (r" play .*--plain", (r"step (\d+)/\1", "blue believes", "the episode: return")),
     (r" play ", ("the episode: return", "of 100 steps")),
@@ -30,8 +32,6 @@ SEEN = (
     (r" evaluate .*--json", ('"mean"', '"interval95"')),
     (r" evaluate ", ("mean return", "std error", "b_line|meander")),
     (r" presets$", ("fast", "fast-order", "search")),
-    (r" detect train", ("test part", "threshold of the score", "detect evaluate runs/team")),
-    (r" detect evaluate", ("mean.cost", "liar")),
     (r" train .*--resume", ("going on", "budget used", "next:")),
     (r" train .*--order", (f"begins with {POLICY}", "fresh episodes", "next:")),
     (r" train ", ("fresh episodes", "warning: barely trained", "standing-orders play --policy")),

@@ -14,6 +14,7 @@ from standing_orders.search.records import Result
 from standing_orders.search.state import SearchState
 from standing_orders.search.tables import belief_table, leaderboard_table
 
+_EVER = 1e6  # seconds: no time worth saying
 _MOST = 12  # rows of each table
 _OTHER_LINES = 13  # of the view: titles, headings and the status
 
@@ -27,7 +28,7 @@ class _View:
         self._began = self._clock()
         self._begin_used: int | None = None
         self._pending = 0  # episodes of the visits that are running
-        self._line = "starting"
+        self._line = "starting: compiling and playing the first episodes"
 
     def update(self, state: SearchState, record: dict[str, Any] | None) -> None:
         """Take note of an update, or of a new state."""
@@ -40,7 +41,7 @@ class _View:
         strict = percent(record["compliance"]["strict"])
         self._line = (
             f"{record['order'].replace('>', ',')}: update {record['update']}, environment "
-            f"{record['reward']['environment']:.1f}, strict compliance {strict}"
+            f"{record['reward']['environment']:.1f}, strict compliance {strict} %"
         )
 
     def status(self, state: SearchState) -> str:
@@ -48,8 +49,8 @@ class _View:
         used = state.used + self._pending
         speed = (used - (self._begin_used or 0)) / max(self._clock() - self._began, 1e-9)
         left = (state.config.budget - used) / speed if speed > 0 else float("inf")
-        shown = f"{left / 60:.0f} min left" if left < 1e6 else ""
-        return f"{self._line}\n{used} of {state.config.budget} episodes, {speed:.0f}/s, {shown}"
+        pace = f", {speed:.0f}/s, {left / 60:.0f} min left" if left < _EVER else ""
+        return f"{self._line}\n{used:,} of {state.config.budget:,} episodes{pace}"
 
     def draw(self, state: SearchState, width: int, height: int) -> RenderableType:
         """The whole view, in so many columns and lines."""

@@ -31,7 +31,7 @@ _BELIEF_COLUMNS = (
     Column("order", is_text=True),
     Column("mean", ".1f"),
     Column("std", ".1f"),
-    Column("chance to pass", ".1%"),
+    Column("chance to pass", ".1%", drop=1),
     Column("visited"),
 )
 
@@ -102,7 +102,8 @@ def _outcome(state: SearchState, path: Path) -> list[str]:
     lines = [f"\nbest order: {final.order.typed}{failed}"]
     said = answer_of(state)
     if said is not None:
-        lines += [said.sentence(), *(f"  {one.describe()}" for one in said.important)]
+        lines = [] if said.matters else lines  # else the sentence names it
+        lines += [f"\n{said.sentence()}", *(f"  {one.describe()}" for one in said.important)]
     measured = final.measured
     if measured is not None:
         interval = ""
@@ -124,5 +125,5 @@ def episodes_line(state: SearchState) -> str:
     for record in state.records:
         for name, count in record.episodes.items():
             sums[name] = sums.get(name, 0) + count
-    parts = ", ".join(f"{name} {count}" for name, count in sums.items())
-    return f"episodes: {parts}; {state.used} of {state.config.budget}"
+    parts = ", ".join(f"{name} {count:,}" for name, count in sums.items())
+    return f"episodes: {parts}; {state.used:,} of {state.config.budget:,}"
