@@ -199,7 +199,8 @@ def cost(task: Task) -> None:
                 within_tenth=int((returns >= 1.1 * score.mean).sum()),
                 free_by_nature=int(is_free.sum()), mean_of_free=f"{returns[is_free].mean():.2f}",
                 oracle_best=f"{truth.max():.2f}", oracle_worst=f"{truth.min():.2f}",
-                correlation=f"{np.corrcoef(returns, truth)[0, 1]:.2f}",
+                correlation="-" if np.ptp(truth) < 0.01  # all orders cost it the same
+                else f"{np.corrcoef(returns, truth)[0, 1]:.2f}",
             )  # fmt: skip
 
 
