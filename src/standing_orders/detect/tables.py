@@ -151,8 +151,8 @@ def liar_tables(rows: Sequence[LiarFigures], faults: int) -> list[Table]:
         for kind in dict.fromkeys(row.kind for row in rows):
             own = [row.figures[name] for row in rows if row.kind == kind]
             lines.append((kind, *(f"{_number(one.mean)} ({_number(one.worst)})" for one in own)))
-        # One more liar than are tolerated is always shown.
-        spare = {str(count): count for count in counts if count > faults + 1}
+        # As many liars as are tolerated are always shown.
+        spare = {str(count): count for count in counts if count > faults}
         columns = _columns("liar", *map(str, counts), drop=spare)
         title = f"{title}; faulty agents tolerated: {faults}"
         tables.append(Table(title, columns, tuple(lines)))
