@@ -126,12 +126,12 @@ def _svg(width: float, height: float, parts: Iterable[str]) -> str:
 
 
 def photograph(search: Path) -> None:
-    """The report of a search, and a replay of its best policy that is forked at step 10."""
+    """The report of a search, and a replay of its best policy that is forked at the start."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  # of the test extra
 
-    fork = ReplayTask(str(search), numbers=(7,), fork_at=10, order="reverse")
+    fork = ReplayTask(str(search), numbers=(7,), fork_at=0, order="reverse")
     with TemporaryDirectory() as folder, sync_playwright() as driver:
-        pages = {"report": "", "replay": "#ep=0&t=25&fork=0"}
+        pages = {"report": "", "replay": "#ep=0&t=4&fork=0"}
         write_report([search], Path(folder) / "report.html")
         write_page(Path(folder) / "replay.html", replay_document(fork))
         browser = driver.chromium.launch(

@@ -97,3 +97,13 @@ def test_a_column_sign_does_not_break_a_markdown_table() -> None:
     table = Table("t", (Column("a|b"),), (("c|d",),))
     assert "| a\\|b |" in table.to_markdown()
     assert "| c\\|d |" in table.to_markdown()
+
+
+def test_a_single_text_column_keeps_its_words_and_figures_stay_whole() -> None:
+    columns = (Column("kind of liar", is_text=True), Column("0", ".4g"), Column("9", ".4g", drop=9))
+    table = Table("", columns, (("says the opposite", 0.5109, 14_540),) * 2)
+    text = to_text([table], 25)
+    assert "14,540" not in text  # dropped before anything is cut
+    assert "0.5109" in text
+    assert "opposite" in text
+    assert "14,540" in to_text([table], 60)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console, Group
 
 PLAIN_WIDTH = 160  # of a table that goes into a pipe or a string: never cut a figure
+_LONG_WORD = 42  # characters: an order
 _GAP, _EDGES = 3, -1  # between columns, and what the two ends have more than one gap
 Cell = str | int | float | bool | None
 # Control characters, marks that turn text around, and halves of characters (of paths not in UTF-8).
@@ -86,7 +87,8 @@ class Column:
             return "yes" if cell else "no"
         if isinstance(cell, str):
             return printable(cell, is_line=True)
-        return format(cell, self.form)
+        # A count is never rounded to so many digits.
+        return format(cell, "," if isinstance(cell, int) and self.form.endswith("g") else self.form)
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,10 @@ class Table:
         return "\n\n".join([printable(self.title), body, *map(printable, self.notes)]) + "\n"
 
     def fit(self, width: int) -> "Group":
-        """For rich, without the columns that there is no room for; long text goes on below."""
+        """For rich, without the columns that there is no room for; long text goes on below.
+
+        Text breaks between words only, unless a word is longer than an order.
+        """
         from rich import box  # noqa: PLC0415
         from rich.console import Group  # noqa: PLC0415
         from rich.table import Table as RichTable  # noqa: PLC0415
@@ -155,16 +160,18 @@ class Table:
         widths = self._widths()
         kept = self._columns_for(width, widths)
         table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+        lines = self._texts()[: self.shown]
         heads, num_texts = self._heads(), sum(column.is_text for column, _ in kept)
         for column, index in kept:
             justify: Literal["left", "right"] = "left" if column.is_text else "right"
             is_whole = not column.is_text or (index == 0 and num_texts > 1)  # never cut, nor broken
-            least = widths[index] if is_whole else None
+            words = " ".join([heads[index], *(line[index] for line in lines)]).split()
+            least = widths[index] if is_whole else min(max(map(len, words), default=0), _LONG_WORD)
             table.add_column(
                 Text(heads[index]), justify=justify, overflow="fold", no_wrap=is_whole,
                 min_width=least,
             )  # fmt: skip
-        for number, line in enumerate(self._texts()[: self.shown]):
+        for number, line in enumerate(lines):
             cells = [Text(line[index]) for _, index in kept]
             table.add_row(*cells, end_section=number in self.ruled)
         title = [Text(printable(self.title))] if self.title else []

@@ -1,6 +1,6 @@
 """How a team and a contest of teams look, as tables."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from standing_orders.detect.assess.liars import LiarFigures
 from standing_orders.detect.assess.report import Evaluation
@@ -37,9 +37,11 @@ _COLUMNS_AT_ONCE = 5  # of a contest: no figure is cut at 120 characters
 _FORM = ".4g"
 
 
-def _columns(*names: str) -> tuple[Column, ...]:
-    """The first is text, the others are figures."""
-    return (Column(names[0], is_text=True), *(Column(name, _FORM) for name in names[1:]))
+def _columns(*names: str, drop: Mapping[str, int] | None = None) -> tuple[Column, ...]:
+    """The first is text, the others are figures; `drop` says which go first without room."""
+    drop = drop or {}
+    figures = (Column(name, _FORM, drop.get(name, 0)) for name in names[1:])
+    return (Column(names[0], is_text=True), *figures)
 
 
 def _words(name: str) -> str:
@@ -135,7 +137,8 @@ def _rule_table(rules: Figures, foresight: Figures, shielded: Figures | None) ->
     notes = ["foreseen: share of the margins' variance that the constraint heads explain"]
     if shielded is not None:
         notes.append(f"shield: {shielded['replaced']} of {shielded['decisions']} replaced")
-    return Table("rules on the test part", _columns(*names), rows, tuple(notes))
+    columns = _columns(*names, drop={"margin mean": 1})
+    return Table("rules on the test part", columns, rows, tuple(notes))
 
 
 def liar_tables(rows: Sequence[LiarFigures], faults: int) -> list[Table]:
@@ -148,7 +151,9 @@ def liar_tables(rows: Sequence[LiarFigures], faults: int) -> list[Table]:
         for kind in dict.fromkeys(row.kind for row in rows):
             own = [row.figures[name] for row in rows if row.kind == kind]
             lines.append((kind, *(f"{_number(one.mean)} ({_number(one.worst)})" for one in own)))
-        columns = _columns("liar", *map(str, counts))
+        # As many liars as are tolerated are always shown.
+        spare = {str(count): count for count in counts if count > faults}
+        columns = _columns("liar", *map(str, counts), drop=spare)
         title = f"{title}; faulty agents tolerated: {faults}"
         tables.append(Table(title, columns, tuple(lines)))
     return tables
