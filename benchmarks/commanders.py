@@ -126,8 +126,8 @@ def measure_falsifier(task: Task) -> None:
             row: dict[str, object] = {"policy": name, "seeds": len(found), "budget": task.budget}
             row |= _falsifier_row(found)
             row["seconds"] = f"{(time.process_time() - began) / len(found):.0f}"
-            write("falsify.csv", [row], task, source="python benchmarks/commanders.py falsify "
-                  f"--budget {task.budget}; order {ORDER}, greedy, seeds from {SEEDS[0]} on, CPU "
+            write("falsify.csv", [row], task, source="python benchmarks/commanders.py falsify; "
+                  f"{task.budget} episodes, order {ORDER}, greedy, seeds from {SEEDS[0]} on, CPU "
                   "seconds of a seed")  # fmt: skip
 
 
