@@ -301,8 +301,8 @@ def _rule_row(found: Sequence[Satisfaction], name: str) -> dict[str, object]:
         "low": f"{100 * (ratio.low or 0):.1f}",
         "high": f"{100 * (ratio.high or 0):.1f}",
         "return": f"{np.mean([one.mean_return for one in found]):.2f}",
-        "return_low": f"{interval.low:.2f}",
-        "return_high": f"{interval.high:.2f}",
+        "return_low": f"{interval.low:.2f}" if len(found) > 1 else "-",
+        "return_high": f"{interval.high:.2f}" if len(found) > 1 else "-",
     }
 
 
