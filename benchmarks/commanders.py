@@ -126,8 +126,8 @@ def measure_falsifier(task: Task) -> None:
             row: dict[str, object] = {"policy": name, "seeds": len(found), "budget": task.budget}
             row |= _falsifier_row(found)
             row["seconds"] = f"{(time.process_time() - began) / len(found):.0f}"
-            write("falsify.csv", [row], task, source="python benchmarks/commanders.py falsify "
-                  f"--budget {task.budget}; order {ORDER}, greedy, seeds from {SEEDS[0]} on, CPU "
+            write("falsify.csv", [row], task, source="python benchmarks/commanders.py falsify; "
+                  f"{task.budget} episodes, order {ORDER}, greedy, seeds from {SEEDS[0]} on, CPU "
                   "seconds of a seed")  # fmt: skip
 
 
@@ -301,8 +301,8 @@ def _rule_row(found: Sequence[Satisfaction], name: str) -> dict[str, object]:
         "low": f"{100 * (ratio.low or 0):.1f}",
         "high": f"{100 * (ratio.high or 0):.1f}",
         "return": f"{np.mean([one.mean_return for one in found]):.2f}",
-        "return_low": f"{interval.low:.2f}",
-        "return_high": f"{interval.high:.2f}",
+        "return_low": f"{interval.low:.2f}" if len(found) > 1 else "-",
+        "return_high": f"{interval.high:.2f}" if len(found) > 1 else "-",
     }
 
 
