@@ -115,8 +115,8 @@ def _cpu_of_children() -> float:
 def measure_start(task: Task) -> None:
     """How long commands take before anything happens."""
     ours = Path(standing_orders.__file__).parents[1]
-    before = " --before FOLDER/src" if task.before else ""
-    source = f"python benchmarks/cold_start.py start{before}; fastest of {task.tries}, one core"
+    source = f"python benchmarks/cold_start.py start; fastest of {task.tries}, one core"
+    source += "; before: --before FOLDER/src" if task.before else ""
     with (
         tempfile.TemporaryDirectory() as first,
         tempfile.TemporaryDirectory() as second,

@@ -1,5 +1,7 @@
 """The board fits any terminal, and the picture shows what the board says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -81,3 +83,10 @@ def test_an_admin_is_red_in_the_truth_and_not_in_blues_view() -> None:
     is_admin = (picture == (0xF6, 0xC2, 0xBC)).all(axis=2)
     assert is_admin[:, : WIDTH // 2].any()
     assert not is_admin[:, WIDTH // 2 :].any()
+
+
+def test_what_came_of_reds_action_is_never_cut() -> None:
+    long = "ExploitRemoteService Enterprise2 (attacks a service) by HTTPSRFI: user shell"
+    frame = replace(late(), red=long)
+    assert long in to_text(frame, 100)
+    assert "ExploitRemoteService Enterprise2 by HTTPSRFI: user shell" in to_text(frame, 80)

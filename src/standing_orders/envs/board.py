@@ -1,6 +1,7 @@
 """A moment of an episode as a board of text: truth on the left, what blue knows on the right."""
 
 import io
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ _TALL = 30  # lines from which on there is room between subnets
 _BAR = 10  # cells of a probability of 1
 _GAP, _TALL_GAP = 2, 3  # columns between the board's own
 _LEAST = 4  # columns for decoys
+_HEAD = 6  # columns of the word that begins a line
 _SHOWN = 0.005  # a smaller probability would be shown as 0 %
 _ACCESS_STYLE = ("dim", "yellow", "bold red")
 _VERDICT_STYLE = {"compliant": "bold green", "violation": "bold red", "neutral": "dim"}
@@ -51,7 +53,10 @@ def render(frame: Frame, width: int, height: int) -> RenderableType:
     lines.append(_line("held", "bold", ", ".join(frame.held_types) or "nothing"))
     verdict = _verdict(frame.verdict) if frame.verdict else ("", "")
     lines.append(_line("blue", "bold blue", frame.blue, "   ", verdict))
-    lines.append(_line("red", "bold red", frame.red))
+    # What came of it matters more than what it was meant for.
+    is_short = len(frame.red) + _HEAD > width
+    red = re.sub(r" \([^)]*\)", "", frame.red) if is_short else frame.red
+    lines.append(_line("red", "bold red", red))
     foot = [] if frame.kept is None else [Text(compliance_text(frame.kept), no_wrap=True)]
     return Group(*lines, _table(frame, width, height), *foot)
 
@@ -74,7 +79,7 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 def _line(head: str, style: str, *parts: str | tuple[str, str]) -> Text:
-    return Text.assemble((f"{head:6}", style), *parts, no_wrap=True, overflow="ellipsis")
+    return Text.assemble((f"{head:{_HEAD}}", style), *parts, no_wrap=True, overflow="ellipsis")
 
 
 def _verdict(verdict: str) -> tuple[str, str]:
