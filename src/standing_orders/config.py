@@ -472,7 +472,11 @@ class SearchConfig(LearnerConfig):
         "mallows", description="What near means: Kendall distance (mallows) or footrule."
     )
     spread: int = Field(
-        6, ge=0, strict=True, description="First picks, far from each other, before the surrogate."
+        6,
+        ge=0,
+        strict=True,
+        description="First picks, far from each other, before the surrogate; the very first is the "
+        "best by the prior, if there is one.",
     )
     max_visits: int | None = Field(
         1,

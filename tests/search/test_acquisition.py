@@ -184,6 +184,18 @@ def test_the_first_picks_depend_on_the_seed_alone() -> None:
     assert picks(1) != picks(2)
 
 
+def test_with_a_prior_the_very_first_pick_is_its_best_and_then_they_are_spread() -> None:
+    mean = np.zeros(120)
+    mean[33] = 1.0
+    belief, rng = independent(mean), np.random.default_rng(0)
+    settings = settings_of("ucb", spread=3)
+    first = choose(settings, Situation(belief, CERTAIN, has_prior=True), rng)
+    assert (first.order, first.decided_by) == (33, "ucb")
+    for has_prior, visited in ((False, []), (True, [33]), (True, [33, 100])):
+        known = Situation(belief, CERTAIN, visited=visited, has_prior=has_prior)
+        assert choose(settings, known, rng).decided_by == "spread"
+
+
 @given(
     strategy=strategies,
     visited=st.lists(orders, max_size=150),

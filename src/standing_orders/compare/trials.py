@@ -110,7 +110,9 @@ def run_trial(
         acquisition=strategy, schedule=schedule, kernel=kernel, candidates=candidates
     )
     for t in range(1, budget + 1):
-        known = Situation(surrogate.belief, np.ones(NUM_ORDERS), visited=visited)
+        known = Situation(
+            surrogate.belief, np.ones(NUM_ORDERS), visited=visited, has_prior=prior is not None
+        )
         order = choose(config, known, rng).order
         observations.append(landscape.evaluate(order, rng))
         visited.append(order)

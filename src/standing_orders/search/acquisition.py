@@ -39,6 +39,7 @@ class Situation:
     pending: Collection[int] = ()  # orders that are being evaluated
     just_failed: Collection[int] = ()  # orders of the last round that failed the gate
     found: Collection[int] | None = None  # could be named the best, for ei; all visited if None
+    has_prior: bool = False  # the belief tells orders apart before any is visited
 
     @property
     def seen(self) -> set[int]:
@@ -59,8 +60,9 @@ def choose(config: SearchConfig, known: Situation, rng: np.random.Generator) -> 
     """Choose the order to evaluate next; never one that is pending.
 
     The strategies that ask the model (ucb, thompson, ei) first pick `config.spread` orders far from
-    each other, then take pending evaluations as if they came out as expected, so that several
-    calls, each with the earlier answers as pending, choose orders to evaluate at once.
+    each other, beginning with their own choice where there is a prior. They take pending
+    evaluations as if they came out as expected, so that several calls, each with the earlier
+    answers as pending, choose orders to evaluate at once.
 
     An order that has just failed is not picked, unless `config.continue_failed` or nothing else is
     left. One visited `config.max_visits` times is not picked again while others are left: a new
@@ -83,7 +85,7 @@ def choose(config: SearchConfig, known: Situation, rng: np.random.Generator) -> 
         order = int(np.argmax(allowed)) if strategy == "sweep" else _draw(allowed, rng)
         return Pick(order, None, strategy)
     allowed = _some(_fresh(config, known, visits, allowed), config.candidates, rng)
-    if len(known.seen) < config.spread:
+    if len(known.seen) < config.spread and (known.seen or not known.has_prior):
         return _best(spread_score(known.seen), allowed, rng, "spread")
     return _best(_score(config, known, rng), allowed, rng, strategy)
 

@@ -165,6 +165,7 @@ class SearchState:
             pending=pending,
             just_failed=[one.order.index for one in self.last_round if not one.has_passed],
             found=[one.order.index for one in self.results if one.has_passed],
+            has_prior=self.prior is not None,
         )
 
     def visits_of(self, order: Order) -> list[Result]:
