@@ -41,7 +41,7 @@ def dear(card: ZooCard) -> Any:
     return pytest.param(card, marks=marks, id=card.name)
 
 
-@pytest.mark.parametrize("card", map(dear, DEFENDERS))
+@pytest.mark.parametrize("card", [dear(card) for card in DEFENDERS])
 def test_a_defender_scores_as_its_card_says(card: ZooCard) -> None:
     red = card.data["red"]
     scores = evaluate(card.name, red=red, episodes=EPISODES, seed=SEED, order_episodes=0)
