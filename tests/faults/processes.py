@@ -2,8 +2,10 @@
 
 import itertools
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +32,29 @@ def fork(work: Callable[[], int | None]) -> int:
 def exit_code(child: int) -> int:
     """Wait for a child; minus the number of the signal that killed it, if one did."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def train_in_child(runs: Any, config: Any, path: Path, last: int) -> int:
+    """Train or resume in a child that kills itself after a certain update.
+
+    Args:
+        runs: module with `train` and `resume`.
+        config: of the run.
+        path: its folder.
+        last: the update.
+    """
+
+    def on_update(record: dict[str, Any]) -> None:
+        if record["update"] == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def work() -> None:
+        if path.exists():
+            runs.resume(path, on_update=on_update, report=lambda _: None)
+        else:
+            runs.train(config, path, on_update=on_update, report=lambda _: None)
+
+    return exit_code(fork(work))
 
 
 @contextmanager

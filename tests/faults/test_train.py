@@ -1,7 +1,6 @@
 """A training run survives what can happen to it, and ends in the same bits."""
 
 import json
-import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,12 @@ import torch
 
 from standing_orders.config import AlignmentConfig, PpoConfig, TrainConfig
 from standing_orders.errors import CheckpointError, NumericsError
+from standing_orders.learn import run as runs
 from standing_orders.learn.run import load_network, resume, train
 from standing_orders.learn.trainer import Trainer
 from standing_orders.runs.checkpoint import load_latest
 from standing_orders.runs.folder import RunFolder
-from tests.faults.processes import exit_code, fork, may_fork
+from tests.faults.processes import may_fork, train_in_child
 
 CONFIG = TrainConfig(
     order="any",
@@ -44,22 +44,6 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (path / "journal.jsonl").read_text().splitlines()]
 
 
-def run_child(path: Path, last: int) -> int:
-    """Train or resume in a child that kills itself when the journal has that many records."""
-
-    def on_update(record: dict[str, Any]) -> None:
-        if record["update"] == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def work() -> None:
-        if path.exists():
-            resume(path, on_update=on_update, report=quiet)
-        else:
-            train(CONFIG, path, on_update=on_update, report=quiet)
-
-    return exit_code(fork(work))
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run that nothing happened to; the children are forked from what it has imported."""
@@ -72,7 +56,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_killed_run_ends_in_the_same_bits(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     for last in (1, 5, 6, 11):
-        assert run_child(path, last) == -signal.SIGKILL
+        assert train_in_child(runs, CONFIG, path, last) == -signal.SIGKILL
     resume(path, report=quiet)
     assert content(path) == content(whole)
 
@@ -114,7 +98,7 @@ def test_a_damaged_checkpoint_is_refused_by_name_and_the_one_before_used(
     whole: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "run"
-    assert run_child(path, 10) == -signal.SIGKILL
+    assert train_in_child(runs, CONFIG, path, 10) == -signal.SIGKILL
     newest = path / "checkpoints" / f"{9:08d}"
     tensors = newest / "tensors.safetensors"
     tensors.write_bytes(tensors.read_bytes()[:-1] + b"\x07")

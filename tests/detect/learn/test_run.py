@@ -1,7 +1,6 @@
 """A detection run survives what can happen to it, and ends in the same bits."""
 
 import json
-import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from standing_orders.detect.learn.trainer import Trainer
 from standing_orders.errors import CheckpointError, NumericsError
 from standing_orders.runs.checkpoint import load_latest
 from standing_orders.runs.folder import RunFolder
-from tests.faults.processes import exit_code, fork, may_fork
+from tests.faults.processes import may_fork, train_in_child
 
 CONFIG = DetectConfig(
     checkpoint_every=3,
@@ -56,27 +55,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def run_child(path: Path, last: int) -> int:
-    """Train or resume in a child that kills itself after that update."""
-
-    def on_update(record: dict[str, Any]) -> None:
-        if record["update"] == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def work() -> None:
-        if path.exists():
-            resume(path, on_update=on_update, report=quiet)
-        else:
-            train(CONFIG, path, on_update=on_update, report=quiet)
-
-    return exit_code(fork(work))
-
-
 @may_fork
 def test_a_killed_run_ends_in_the_same_bits(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     for last in (2, 7):
-        assert run_child(path, last) == -signal.SIGKILL
+        assert train_in_child(runs, CONFIG, path, last) == -signal.SIGKILL
     resume(path, report=quiet)
     assert content(path) == content(whole)
 
