@@ -216,4 +216,4 @@ def main(task: Annotated[Task, tyro.conf.arg(name="")]) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Task, description=__doc__))
+    results.launch(main, Task, __doc__)
