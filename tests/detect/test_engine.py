@@ -73,3 +73,10 @@ def test_agents_of_the_plain_network_have_no_memory_to_carry() -> None:
     engine = make_engine("mlp")
     engine.judge(make_batch())
     assert engine.memory() == {}
+
+
+@pytest.mark.parametrize("network", ["mlp", "lstm"])
+def test_no_event_is_judged_without_complaint(network: str) -> None:
+    told = make_engine(network).judge(part(make_batch(), slice(0)))
+    assert told.votes.shape == (0, 4)
+    assert told.outcome.actions.tolist() == []

@@ -1,15 +1,9 @@
 """A calibration is a monotone line, and what a file says must be one."""
 
-import numpy as np
 import pytest
 
 from standing_orders.detect.standard import Calibration
 from standing_orders.errors import CheckpointError
-
-
-def test_without_points_of_its_own_a_calibration_changes_nothing() -> None:
-    scores = np.linspace(0, 1, 11)
-    assert np.array_equal(Calibration().of(scores), scores)
 
 
 def test_it_comes_back_from_a_file_as_it_was() -> None:

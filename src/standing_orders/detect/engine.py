@@ -17,13 +17,17 @@ from torch.nn.functional import pad
 
 from standing_orders.detect.actions import NUM_ACTIONS
 from standing_orders.detect.config import TeamConfig
-from standing_orders.detect.network import Actor, Eyes, Seen, TeamNetwork, eyes_of
+from standing_orders.detect.network import (
+    ROWS_TOGETHER,
+    Actor,
+    Eyes,
+    Seen,
+    TeamNetwork,
+    eyes_of,
+)
 from standing_orders.errors import NumericsError
 from standing_orders.voting import decide
 
-# Rows go through a network in multiples of this: fewer take another way through the linear
-# algebra, whose sums differ in the last bit.
-ROWS_TOGETHER = 32
 ROWS_AT_ONCE = 1_024
 Votes = NDArray[np.int8]  # (num_events, num_agents)
 
@@ -74,7 +78,7 @@ class Agent:
     """One agent: its network, its view and what it remembers of open sessions."""
 
     def __init__(self, actor: Actor, eyes: Eyes) -> None:
-        self.actor, self.eyes = actor.eval(), eyes
+        self.actor, self.eyes = actor, eyes
         self.remembered = np.zeros((2, 0, actor.memory_size), dtype=np.float32)  # by slot
 
     def judge(self, batch: Batch, seen: Seen) -> tuple[Tensor, Tensor]:
@@ -83,15 +87,9 @@ class Agent:
         Args:
             batch: the next events.
             seen: what its eyes see of them; rows may follow that are no events.
-
-        Raises:
-            NumericsError: a probability is not finite.
         """
         with torch.no_grad():
-            log_probs, hidden = self._remember(seen, batch)
-        if not torch.isfinite(log_probs).all():
-            raise NumericsError("log-probabilities of an agent are not finite")
-        return log_probs, hidden
+            return self._remember(seen, batch)
 
     def _remember(self, seen: Seen, batch: Batch) -> tuple[Tensor, Tensor]:
         if self.actor.memory is None:
@@ -134,8 +132,9 @@ class Agent:
 
     def _run_block(self, seen: Seen, memory: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
         num_rows = len(seen[0])
-        seen, memory = _filled_up(seen), _fill_up(memory, num_rows)
-        log_probs, hidden, after = self.actor(*seen, memory)
+        inputs, first, memory = (_fill_up(one, num_rows) for one in (*seen, memory))
+        assert inputs is not None
+        log_probs, hidden, after = self.actor(inputs, first, memory)
         return (
             log_probs[:num_rows], hidden[:num_rows], None if after is None else after[:, :num_rows]
         )  # fmt: skip
@@ -145,12 +144,6 @@ def _fill_up(values: Tensor | None, num_rows: int) -> Tensor | None:
     """With rows of zeros, the last axis but one, up to a multiple of `ROWS_TOGETHER`."""
     short = -num_rows % ROWS_TOGETHER
     return values if values is None or not short else pad(values, (0, 0, 0, short))
-
-
-def _filled_up(seen: Seen) -> Seen:
-    inputs = _fill_up(seen[0], len(seen[0]))
-    assert inputs is not None
-    return inputs, _fill_up(seen[1], len(seen[0]))
 
 
 def _rows(seen: Seen, rows: slice | NDArray[np.int64]) -> Seen:
@@ -165,14 +158,12 @@ def waves(slots: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         >>> [rows.tolist() for rows in waves(np.array([5, 3, 5, 5]))]
         [[0, 1], [2], [3]]
     """
-    if not len(slots):
-        return
     by_slot = np.argsort(slots, kind="stable")
     is_new = np.diff(slots[by_slot], prepend=-1) != 0
     firsts = np.flatnonzero(is_new)
     rank = np.empty(len(slots), dtype=np.int64)
     rank[by_slot] = np.arange(len(slots)) - firsts[np.cumsum(is_new) - 1]
-    for wave in range(int(rank.max()) + 1):
+    for wave in range(int(rank.max(initial=0)) + 1):  # one without rows if there is no event
         yield np.flatnonzero(rank == wave)
 
 
@@ -184,7 +175,7 @@ def agents_of(network: TeamNetwork) -> list[Agent]:
 def ask(agents: Sequence[Agent], batch: Batch) -> list[tuple[Tensor, Tensor]]:
     """What each agent says, see `Agent.judge`; those that see alike look once."""
     every = {agent.eyes for agent in agents}
-    seen = {eyes: _filled_up(eyes.see(batch.features)) for eyes in every}
+    seen = {eyes: eyes.see(batch.features) for eyes in every}
     return [agent.judge(batch, seen[agent.eyes]) for agent in agents]
 
 
@@ -230,8 +221,15 @@ def count_ballots(log_probs: Tensor, config: TeamConfig) -> Ballots:  # (agents,
 
 
 def opinion_of(log_probs: Tensor) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
-    """Probabilities of the actions, the last axis, and the likeliest of them: the ballot."""
-    probs = np.exp(log_probs.numpy().astype(np.float64))
+    """Probabilities of the actions, the last axis, and the likeliest of them: the ballot.
+
+    Raises:
+        NumericsError: a probability is not finite.
+    """
+    told = log_probs.numpy()
+    if not np.isfinite(told).all():
+        raise NumericsError("log-probabilities of an agent are not finite")
+    probs = np.exp(told.astype(np.float64))
     return probs, probs.argmax(axis=-1).astype(np.int8)
 
 

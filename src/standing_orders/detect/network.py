@@ -27,6 +27,9 @@ NUM_WINDOW_FEATURES = 8  # what a constraint head is told about each window
 _HEAD_SIZE = 32
 _NEWEST = 0.1  # least weight of a new batch in the mean and the spread of the margins
 _MIN_SPREAD = 1e-3
+# Rows go through a network in multiples of this: fewer take another way through the linear
+# algebra, whose sums differ in the last bit.
+ROWS_TOGETHER = 32
 Seen = tuple[Tensor, Tensor | None]  # inputs (rows, size), and logits to start from (rows, actions)
 OPINION_SCALE = 0.25  # of log-odds as an input, which are then about -2 to 2
 
@@ -48,12 +51,10 @@ class StackedLinear(nn.Module):
         """Apply each agent's layer to its own rows."""
         return torch.baddbmm(self.bias, inputs, self.weight)
 
-    def only(self, agent: int, size_in: int) -> "StackedLinear":
-        """One agent's layer, for its first `size_in` inputs: what the rest would say is 0."""
-        layer = copy.deepcopy(self)
-        layer.weight = nn.Parameter(self.weight[agent : agent + 1, :size_in].detach().clone())
-        layer.bias = nn.Parameter(self.bias[agent : agent + 1].detach().clone())
-        return layer
+    def only(self, agent: int) -> tuple[Tensor, Tensor]:
+        """Bias and weights of one agent's layer."""
+        one = slice(agent, agent + 1)
+        return self.bias[one].detach().clone(), self.weight[one].detach().clone()
 
 
 class ConstraintHeads(nn.Module):
@@ -188,12 +189,19 @@ class Eyes:
         self.view, self.trees, self._worths = view, trees, worths
 
     def see(self, features: NDArray[np.float32]) -> Seen:
-        """Inputs of an `Actor`, of all features of events, (rows, num_features)."""
-        seen = torch.from_numpy(self._look(features))
+        """Inputs of an `Actor`, of all features of events, (rows, num_features).
+
+        Rows of zeros follow, up to a multiple of `ROWS_TOGETHER`.
+        """
+        num_rows, has_opinion = len(features), int(self.trees is not None)
+        filled = num_rows + -num_rows % ROWS_TOGETHER
+        inputs = np.zeros((filled, has_opinion + len(self.view)), dtype=np.float32)
+        inputs[:num_rows, has_opinion:] = seen = self._look(features)
         if self.trees is None:
-            return seen, None
-        opinion = self.opinion(features)
-        return torch.cat([opinion, seen], dim=1), first_logits(opinion[:, 0], self._worths)
+            return torch.from_numpy(inputs), None
+        inputs[:num_rows, 0] = self.trees.log_odds(seen) * np.float32(OPINION_SCALE)
+        told = torch.from_numpy(inputs)
+        return told, first_logits(told[:, 0], self._worths)
 
     def opinion(self, features: NDArray[np.float32]) -> Tensor:  # (rows, 1)
         """What the trees say of events, scaled."""
@@ -215,8 +223,10 @@ def eyes_of(network: "TeamNetwork") -> list[Eyes]:
     return found
 
 
-class Actor(nn.Module):
+class Actor:
     """One agent's own network, cut out of the team's: it needs nothing of the other agents.
+
+    Plain tensors: for one event the calls of modules would take longer than the sums.
 
     Args:
         network: of the team.
@@ -224,20 +234,17 @@ class Actor(nn.Module):
     """
 
     def __init__(self, network: "TeamNetwork", agent: int) -> None:
-        super().__init__()
         trunk, size = network.actor, len(network.views[agent]) + network.has_opinions
         self.memory = None if trunk.memory is None else trunk.memory.only(agent, size)
         self.memory_size = 0 if self.memory is None else self.memory.hidden_size
-        linear = [layer for layer in trunk.layers if isinstance(layer, StackedLinear)]
-        sizes = [layer.weight.shape[1] for layer in linear]
-        if self.memory is None:
-            sizes[0] = size
-        layers = zip(linear, sizes, strict=True)
-        self.layers = nn.ModuleList(layer.only(agent, width) for layer, width in layers)
-        self.activation = trunk.activation
-        self.policy = network.policy.only(agent, network.policy.weight.shape[1])
+        layers = [layer for layer in trunk.layers if isinstance(layer, StackedLinear)]
+        *hidden, self.policy = (layer.only(agent) for layer in (*layers, network.policy))
+        if self.memory is None:  # what inputs that fill up shorter views would say is 0
+            hidden[0] = (hidden[0][0], hidden[0][1][:, :size].contiguous())
+        self._hidden = hidden
+        self._activate = trunk.activation.forward
 
-    def forward(
+    def __call__(
         self, inputs: Tensor, first: Tensor | None, memory: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Judge one event of each of many sessions.
@@ -256,9 +263,10 @@ class Actor(nn.Module):
         if self.memory is not None and memory is not None:
             hidden, (short, long) = self.memory(hidden, (memory[:1], memory[1:]))
             memory = torch.cat([short, long])
-        for layer in self.layers:
-            hidden = self.activation(layer(hidden))
-        logits = self.policy(hidden)[0]
+        for bias, weight in self._hidden:
+            hidden = self._activate(torch.baddbmm(bias, hidden, weight))
+        bias, weight = self.policy
+        logits = torch.baddbmm(bias, hidden, weight)[0]
         if first is not None:
             logits = logits + first
         return torch.log_softmax(logits, dim=-1), hidden[0], memory

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from standing_orders.detect.data.columns import NumericColumn
 from standing_orders.detect.data.drift import Histogram, fit_histogram
 from standing_orders.detect.data.events import DataSet, Events
+from standing_orders.detect.data.saved import Saved
 from standing_orders.detect.data.schema import Schema
 from standing_orders.detect.metrics import sweep
 from standing_orders.detect.team import Team, prepare
@@ -19,7 +19,7 @@ from standing_orders.errors import CheckpointError
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(Saved):
     """P(threat) by score, linear between points and level beyond them.
 
     Isotonic regression is such a line by nature; a logistic curve (Platt) is one by enough points.
@@ -36,8 +36,8 @@ class Calibration:
         [0.1, 0.3, 0.5]
     """
 
-    scores: tuple[float, ...] = (0.0, 1.0)
-    probabilities: tuple[float, ...] = (0.0, 1.0)
+    scores: tuple[float, ...]
+    probabilities: tuple[float, ...]
 
     def __post_init__(self) -> None:
         xs, ys = self.scores, self.probabilities
@@ -56,22 +56,6 @@ class Calibration:
         """Probability of a threat by score."""
         return np.interp(scores, self.scores, self.probabilities)
 
-    def to_json(self) -> dict[str, list[float]]:
-        """Plain data for a checkpoint."""
-        return {"scores": list(self.scores), "probabilities": list(self.probabilities)}
-
-    @classmethod
-    def from_json(cls, data: Any) -> Self:
-        """Read what `to_json` gave.
-
-        Raises:
-            CheckpointError: it is something else.
-        """
-        try:
-            return cls(_floats(data["scores"]), _floats(data["probabilities"]))
-        except (KeyError, TypeError, ValueError) as err:
-            raise CheckpointError(f"calibration: {data!r:.80}: must be two lists") from err
-
 
 def fit_calibration(
     scores: NDArray[np.float64],  # (num_events,)
@@ -89,7 +73,7 @@ def _floats(values: Sequence[float]) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Standard:
+class Standard(Saved):
     """How events become inputs, and what the team is held against."""
 
     schema: Schema
@@ -110,35 +94,6 @@ class Standard:
         return Events(
             features, self.columns, self.sources, none > 0, none, self.schema.attack_names, start
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for a checkpoint."""
-        plain = {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in vars(self).items()
-        }
-        parts = ("schema", "scores", "calibration")
-        return plain | {name: getattr(self, name).to_json() for name in parts}
-
-    @classmethod
-    def from_json(cls, data: Any) -> Self:
-        """Read what `to_json` gave.
-
-        Raises:
-            CheckpointError: it is something else.
-        """
-        try:
-            lists = {name: tuple(data[name]) for name in ("columns", "sources", "typical", "seen")}
-            return cls(
-                **lists,
-                schema=Schema.from_json(data["schema"]),
-                is_summarised=bool(data["is_summarised"]),
-                f1_threshold=float(data["f1_threshold"]),
-                scores=Histogram.from_json(data["scores"]),
-                calibration=Calibration.from_json(data["calibration"]),
-            )
-        except (KeyError, TypeError, ValueError) as err:
-            raise CheckpointError(f"standard of the team: {err}") from err
 
 
 def fit_standard(team: Team, data: DataSet) -> Standard | None:

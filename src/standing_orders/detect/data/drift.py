@@ -5,16 +5,15 @@ PSI = sum over bins of (p - q) ln (p / q), with the shares p now and q in traini
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.detect.data.columns import Column, NumericColumn, WordColumn
+from standing_orders.detect.data.saved import Saved
 from standing_orders.detect.kernels import count_bins
-from standing_orders.errors import CheckpointError
 
 DRIFTED = 0.25  # PSI from which it is another population
 MIN_EVENTS = 500  # fewer say little: chance alone gives about (bins - 1) / events
@@ -23,7 +22,7 @@ _LEAST = 1e-4  # share of an empty bin
 
 
 @dataclass(frozen=True)
-class Histogram:
+class Histogram(Saved):
     """Shares of the values of a column in training, by bins; missing is the last bin."""
 
     shares: tuple[float, ...]
@@ -52,22 +51,6 @@ class Histogram:
         now = np.maximum(counts / max(int(counts.sum()), 1), _LEAST)
         then = np.maximum(np.array(self.shares), _LEAST)
         return float(((now - then) * np.log(now / then)).sum())
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for a checkpoint."""
-        return {one.name: list(getattr(self, one.name)) for one in fields(self)}
-
-    @classmethod
-    def from_json(cls, data: Any) -> Self:
-        """Read what `to_json` gave.
-
-        Raises:
-            CheckpointError: it is something else.
-        """
-        try:
-            return cls(**{name: tuple(value) for name, value in data.items()})
-        except (TypeError, AttributeError) as err:
-            raise CheckpointError(f"histogram: {data!r:.80}: {err}") from err
 
 
 def count_columns(

@@ -15,9 +15,8 @@ et al., "On embeddings for numerical features in tabular deep learning", NeurIPS
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,6 @@ from numpy.typing import NDArray
 from standing_orders.detect.data.columns import Column, NumericColumn, WordColumn
 from standing_orders.detect.data.options import DataConfig
 from standing_orders.detect.kernels import HUGE, encode_numbers
-from standing_orders.errors import CheckpointError
 
 MIN_COUNT = 20  # of a frequent value, or 2 % of a small training part
 MAX_KNOWN = 1_000  # values of a category that are told from new ones
@@ -44,7 +42,7 @@ class NumberEncoder:
     unit: float
     mean: float  # of z in training
     deviation: float
-    edges: NDArray[np.float64]  # (num_pieces + 1,) or (0,)
+    edges: tuple[float, ...]  # (num_pieces + 1,) or none
     marks_missing: bool
     had_missing: bool  # in training
 
@@ -116,11 +114,11 @@ class WordEncoder:
         features[:] = 0.0
         features[rows, chosen[rows]] = 1.0
 
-    def is_new(self, column: WordColumn) -> NDArray[np.bool_]:  # (num_rows,)
-        """Rows with a value that training never showed."""
-        if self.rare is None:
-            return np.zeros(len(column.values), dtype=np.bool_)
+    def is_new(self, column: WordColumn) -> NDArray[np.bool_] | None:  # (num_rows,)
+        """Rows with a value that training never showed; None if there is none."""
         known = self._known
+        if self.rare is None or all(word in known for word in column.words):
+            return None
         return np.array([*(word not in known for word in column.words), False])[column.values]
 
     @cached_property
@@ -159,28 +157,6 @@ class Encoder:
         """Input column of each feature."""
         return tuple(part.name for part in self.parts for _ in part.features)
 
-    def to_json(self) -> list[dict[str, Any]]:
-        """Plain data for a checkpoint."""
-        return [
-            {
-                name: value.tolist() if isinstance(value, np.ndarray) else value
-                for name, value in ((one.name, getattr(part, one.name)) for one in fields(part))
-            }
-            for part in self.parts
-        ]
-
-    @classmethod
-    def from_json(cls, data: Any) -> Self:
-        """Read what `to_json` gave.
-
-        Raises:
-            CheckpointError: it is something else.
-        """
-        try:
-            return cls(tuple(_part(dict(one)) for one in data))
-        except (TypeError, ValueError, KeyError) as err:
-            raise CheckpointError(f"encoder: {err}") from err
-
     def encode(
         self, columns: Sequence[Column], rows: NDArray[np.int64] | None = None
     ) -> NDArray[np.float32]:  # (num_rows, num_features)
@@ -199,14 +175,6 @@ class Encoder:
             numbers = [one if rows is None else one[rows] for one in told]
             self._numbers.encode(np.stack(numbers, axis=1), features)
         return features
-
-
-def _part(values: dict[str, Any]) -> NumberEncoder | WordEncoder:
-    if "edges" in values:
-        return NumberEncoder(**values | {"edges": np.array(values["edges"], dtype=np.float64)})
-    rare = values["rare"]
-    lists = {"frequent": tuple(values["frequent"]), "rare": None if rare is None else tuple(rare)}
-    return WordEncoder(**values | lists)
 
 
 def fit_encoder(
@@ -269,7 +237,7 @@ def _fit_numbers(
         mean=float(z.mean()),
         deviation=float(z.std()) if high > low else 0.0,
         # One piece alone would say what z says.
-        edges=edges if pieces and len(edges) > 2 else np.empty(0),
+        edges=tuple(edges.tolist()) if pieces and len(edges) > 2 else (),
         marks_missing=has_missing,
         had_missing=has_missing,
     )

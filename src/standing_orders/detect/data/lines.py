@@ -7,13 +7,15 @@ stream each line that is not is a fault of its own, and the others are read all 
 import csv
 import io
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.csv as pa_csv  # type: ignore[import-untyped]
 
+from standing_orders.detect.data.saved import Saved
 from standing_orders.errors import DataError
 
 SEPARATORS = ("\t", ";", "|", ",")  # of several as frequent ones the first
@@ -29,7 +31,7 @@ Row = dict[str, Any]
 
 
 @dataclass
-class Dialect:
+class Dialect(Saved):
     """How the lines of one log are read; a Zeek log may change its columns on the way."""
 
     style: Style
@@ -38,16 +40,6 @@ class Dialect:
     types: tuple[str, ...] = ()  # of a Zeek log
     unset: str = "-"
     empty: str = "(empty)"
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data, to go on in the middle of a log."""
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in vars(self).items()}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Dialect":
-        """Read what `to_json` gave."""
-        lists = {name: tuple(data[name]) for name in ("names", "types")}
-        return cls(**{**data, **lists})
 
     def is_event(self, line: bytes) -> bool:
         """Whether a line is to be answered; else it is empty, a comment or a header, and noted."""
@@ -128,19 +120,22 @@ def find_dialect(
             f"the first line, {first!r:.60}, is no JSON and no header of a Zeek log, and as that "
             f"of a CSV it names no column known from training, such as {next(iter(known))!r}"
         )
-    return Dialect("csv", mark, tuple(_distinct(fields))), head.index(lines[0]) + 1
+    return Dialect("csv", mark, tuple(distinct_names(fields))), head.index(lines[0]) + 1
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
-    """The second of two equal names becomes `name (2)`."""
-    seen: dict[str, int] = {}
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-    count = dict.fromkeys(seen, 0)
+def distinct_names(names: Iterable[str]) -> list[str]:
+    """Names of columns without space around them; of two equal ones the second is `name (2)`.
+
+    Example:
+        >>> distinct_names(["a", " a ", "b"])
+        ['a', 'a (2)', 'b']
+    """
+    seen: Counter[str] = Counter()
     distinct = []
     for name in names:
-        count[name] += 1
-        distinct.append(name if count[name] == 1 else f"{name} ({count[name]})")
+        plain = name.removeprefix(_MARK).strip()
+        seen[plain] += 1
+        distinct.append(plain if seen[plain] == 1 else f"{plain} ({seen[plain]})")
     return distinct
 
 

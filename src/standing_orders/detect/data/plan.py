@@ -15,16 +15,15 @@ the user says otherwise (`--columns NAME=KIND`).
 
 import ipaddress
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pa_compute  # type: ignore[import-untyped]
 
-from standing_orders.detect.data.options import KINDS, Kind
-from standing_orders.errors import CheckpointError
+from standing_orders.detect.data.options import Kind
 
 # Share of distinct words that must look like numbers, addresses or times to be taken for that.
 MIN_SHARE = 0.99
@@ -58,25 +57,6 @@ class Planned:
     kind: Kind
     why: str = ""  # it is left out, or taken for more than it seems
     of_numbers: bool = False  # a category whose values are numbers: 80 and 80.0 are the same
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for a checkpoint."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Any) -> Self:
-        """Read what `to_json` gave.
-
-        Raises:
-            CheckpointError: it is something else.
-        """
-        try:
-            planned = cls(**data)
-        except TypeError as err:
-            raise CheckpointError(f"plan of a column: {data!r:.80}: {err}") from err
-        if planned.kind not in KINDS or not isinstance(planned.name, str):
-            raise CheckpointError(f"plan of a column: {data!r:.80}: kind must be one of {KINDS}")
-        return planned
 
 
 def plan_column(name: str, values: pa.Array, told: Kind | None = None) -> Planned:

@@ -1,17 +1,20 @@
 """What a run must know to read events like those it was trained on, without its training files."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 from numpy.typing import NDArray
+from pydantic import BeforeValidator, WrapSerializer
 
 from standing_orders.detect.data.columns import Column, WordColumn, plain_values, read_column
 from standing_orders.detect.data.drift import Histogram
-from standing_orders.detect.data.encoding import Encoder, WordEncoder
+from standing_orders.detect.data.encoding import Encoder, NumberEncoder, WordEncoder
 from standing_orders.detect.data.plan import Planned
+from standing_orders.detect.data.saved import Saved
 from standing_orders.errors import CheckpointError
 
 
@@ -25,30 +28,31 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False)
-class Schema:
+class Schema(Saved):
     """Columns, how they are encoded, and what they looked like in training."""
 
     name: str  # of the data
     task: Literal["records", "sessions"]
     names: tuple[str, ...]  # all columns of the table, in its order
     plan: tuple[Planned, ...]  # of the inputs and of what is left out
-    encoder: Encoder
+    encoder: Annotated[  # saved as the list of its parts
+        Encoder,
+        BeforeValidator(lambda parts: {"parts": parts}),
+        WrapSerializer(lambda encoder, plain: plain(encoder)["parts"]),
+    ]
     histograms: Mapping[str, Histogram]  # by input column
     benign: tuple[str, ...] = ()  # values of the label that are no threats
     attack_names: tuple[str, ...] = ()
-    _inputs: dict[str, Planned] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        used = {part.name for part in self.encoder.parts}
-        inputs = {one.name: one for one in self.plan if one.name in used}
-        object.__setattr__(self, "_inputs", inputs)
-        if used != set(inputs):
+        if len(self.inputs) < len(self.encoder.parts):
             raise CheckpointError("schema: an encoded column has no plan")
 
-    @property
+    @cached_property
     def inputs(self) -> Mapping[str, Planned]:
         """The plan of each column that is an input."""
-        return self._inputs
+        used = {part.name for part in self.encoder.parts}
+        return {one.name: one for one in self.plan if one.name in used}
 
     def read(self, table: pa.Table) -> Reading:
         """Encode a table; what does not fit counts as missing and is named.
@@ -60,55 +64,27 @@ class Schema:
         columns: list[Column] = []
         misfits: dict[str, NDArray[np.bool_]] = {}
         for part in self.encoder.parts:
-            name, planned = part.name, self._inputs[part.name]
+            name = part.name
             values = plain_values(there[name]) if name in there else pa.nulls(table.num_rows)
-            column, is_misfit = read_column(planned, values)
+            column, is_misfit = read_column(self.inputs[name], values)
             columns.append(column)
-            kinds = {f"no {planned.kind}": is_misfit}
-            if not part.had_missing:
-                is_missing = column.is_missing
-                kinds["missing"] = is_missing if is_misfit is None else is_missing & ~is_misfit
-            if isinstance(part, WordEncoder):
-                assert isinstance(column, WordColumn)
-                kinds["new value"] = part.is_new(column)
-            for what, mask in kinds.items():
-                if mask is not None and mask.any():
+            for what, mask in self._misfits(part, column, is_misfit):
+                if mask.any():
                     misfits[f"{name}: {what}"] = mask
-        features = self.encoder.encode(columns)
-        return Reading(features, tuple(columns), misfits)
+        return Reading(self.encoder.encode(columns), tuple(columns), misfits)
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for a checkpoint."""
-        return {
-            "name": self.name,
-            "task": self.task,
-            "names": list(self.names),
-            "plan": [one.to_json() for one in self.plan],
-            "encoder": self.encoder.to_json(),
-            "histograms": {name: one.to_json() for name, one in self.histograms.items()},
-            "benign": list(self.benign),
-            "attack_names": list(self.attack_names),
-        }
-
-    @classmethod
-    def from_json(cls, data: Any) -> Self:
-        """Read what `to_json` gave.
-
-        Raises:
-            CheckpointError: it is something else.
-        """
-        try:
-            return cls(
-                name=data["name"],
-                task=data["task"],
-                names=tuple(data["names"]),
-                plan=tuple(map(Planned.from_json, data["plan"])),
-                encoder=Encoder.from_json(data["encoder"]),
-                histograms={
-                    name: Histogram.from_json(one) for name, one in data["histograms"].items()
-                },
-                benign=tuple(data["benign"]),
-                attack_names=tuple(data["attack_names"]),
+    def _misfits(
+        self, part: NumberEncoder | WordEncoder, column: Column, is_misfit: NDArray[np.bool_] | None
+    ) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+        """What does not fit a column, and where."""
+        if is_misfit is not None:
+            yield f"no {self.inputs[part.name].kind}", is_misfit
+        if not part.had_missing:
+            yield (
+                "missing",
+                (column.is_missing if is_misfit is None else column.is_missing & ~is_misfit),
             )
-        except (KeyError, TypeError, AttributeError) as err:
-            raise CheckpointError(f"schema: {err}") from err
+        if isinstance(part, WordEncoder):
+            assert isinstance(column, WordColumn)
+            if (is_new := part.is_new(column)) is not None:
+                yield "new value", is_new

@@ -3,7 +3,6 @@
 import gzip
 import io
 import zlib
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +11,12 @@ import pyarrow.compute as pa_compute  # type: ignore[import-untyped]
 import pyarrow.csv as pa_csv  # type: ignore[import-untyped]
 import pyarrow.parquet as pa_parquet  # type: ignore[import-untyped]
 
-from standing_orders.detect.data.lines import MAX_COLUMNS, find_dialect, read_events
+from standing_orders.detect.data.lines import (
+    MAX_COLUMNS,
+    distinct_names,
+    find_dialect,
+    read_events,
+)
 from standing_orders.detect.data.options import DataConfig
 from standing_orders.errors import DataError
 from standing_orders.memory import require_memory
@@ -106,7 +110,7 @@ def _read(path: Path, config: DataConfig, max_rows: int) -> pa.Table:
     if table.num_rows == 0:
         raise DataError(f"{path}: a header but no rows")
     _check_rows(path, table.num_rows, max_rows)
-    return _clean_names(path, table)
+    return table.rename_columns(distinct_names(_names(path, table)))
 
 
 def _read_parquet(path: Path, max_rows: int, max_bytes: int) -> pa.Table:
@@ -274,17 +278,6 @@ def _names(path: Path, table: pa.Table) -> list[str]:
         return list(table.column_names)
     except UnicodeDecodeError as err:
         raise DataError(f"{path}: the names of the columns are not UTF-8: {_CONVERT}") from err
-
-
-def _clean_names(path: Path, table: pa.Table) -> pa.Table:
-    """Names without space around them; the second of two equal ones becomes `name (2)`."""
-    seen: Counter[str] = Counter()
-    names = []
-    for name in _names(path, table):
-        plain = name.removeprefix("\ufeff").strip()
-        seen[plain] += 1
-        names.append(plain if seen[plain] == 1 else f"{plain} ({seen[plain]})")
-    return table.rename_columns(names)
 
 
 def _check_bytes(path: Path, size: int, max_bytes: int) -> None:
