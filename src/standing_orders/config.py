@@ -478,6 +478,14 @@ class SearchConfig(LearnerConfig):
         description="First picks, far from each other, before the surrogate; the very first is the "
         "best by the prior, if there is one.",
     )
+    contrast_every: int = Field(
+        6,
+        ge=0,
+        strict=True,
+        description="ucb, thompson, ei: after the first picks, one in so many is of the order "
+        "that tells most about what each precedence is worth, so that the answer can say what "
+        "matters; 0: none.",
+    )
     max_visits: int | None = Field(
         1,
         ge=1,

@@ -16,10 +16,12 @@ from standing_orders.search.acquisition import (
     Situation,
     beta_at,
     choose,
+    contrast_score,
     expected_improvement,
     optimistic_score,
     spread_score,
 )
+from standing_orders.search.answer import WORTHS
 from standing_orders.search.surrogate import (
     Belief,
     Hyperparameters,
@@ -43,7 +45,10 @@ def independent(mean: Any = 0.0, std: Any = 1.0) -> Belief:
 
 
 def settings_of(strategy: str, **changes: Any) -> SearchConfig:
-    return SearchConfig(acquisition=strategy, **({"spread": 0, "schedule": "constant"} | changes))
+    return SearchConfig(
+        acquisition=strategy,
+        **({"spread": 0, "contrast_every": 0, "schedule": "constant"} | changes),
+    )
 
 
 def pick(strategy: str, belief: Belief, *, seed: int = 0, **changes: Any) -> int:
@@ -170,6 +175,40 @@ def test_the_first_picks_are_as_far_apart_as_possible(strategy: str) -> None:
         assert spread_score(visited).tolist() == nearest
         visited.append(chosen)
     assert KENDALL_DISTANCES[visited[0], visited[1]] == 10
+
+
+@pytest.mark.parametrize("strategy", ["ucb", "thompson", "ei"])
+def test_every_so_manieth_pick_after_the_first_is_a_contrast(strategy: str) -> None:
+    settings = settings_of(strategy, spread=4, contrast_every=3)
+    decided = [
+        choose(
+            settings,
+            Situation(independent(), CERTAIN, visited=list(range(done)), pending=[119]),
+            np.random.default_rng(0),
+        ).decided_by
+        for done in range(9)
+    ]  # the pending one counts: these are the second to the tenth pick
+    assert decided[:3] == ["spread"] * 3
+    assert decided[3:] == [strategy, "contrast", strategy, strategy, "contrast", strategy]
+
+
+def test_a_contrast_is_what_leaves_least_uncertainty_of_what_precedences_are_worth() -> None:
+    seen = [Observation(order, float(order % 7), 1.0) for order in (0, 3, 8, 20, 45)]
+    belief = fit_surrogate(seen).belief
+
+    def left(orders: list[int]) -> float:
+        return float(np.trace(WORTHS @ belief.condition_on(orders).covariance @ WORTHS.T))
+
+    gains = [left([]) - left([order]) for order in range(120)]
+    assert contrast_score(belief) == pytest.approx(gains)
+    assert pick("ucb", belief, contrast_every=1) == int(np.argmax(gains))
+    unlikely = np.ones(120)
+    unlikely[int(np.argmax(gains))] = 0.01
+    assert pick("ucb", belief, contrast_every=1, pass_chance=unlikely) != int(np.argmax(gains))
+
+
+def test_what_is_certain_offers_no_contrast() -> None:
+    assert not contrast_score(independent(std=0.0)).any()
 
 
 def test_the_first_picks_depend_on_the_seed_alone() -> None:

@@ -87,3 +87,19 @@ def test_a_choice_with_a_value_of_another_kind_is_refused(changes: dict[str, Any
     data["choices"][0] |= changes
     with pytest.raises(StandingOrdersError):
         read_record(data)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"updates": ["x", 5]}, {"updates": [2]}, {"updates": [2, 1e300]}, {"stopped": 3},
+     {"episodes": {"gate": 20, "evaluation": 20}},
+     {"episodes": {"training": "x", "gate": 20, "evaluation": 20}}],
+)  # fmt: skip
+def test_a_result_with_a_value_of_another_kind_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(CheckpointError, match="is amiss"):
+        read_record(RESULT.to_json() | changes)
+
+
+def test_a_prior_of_anything_but_numbers_is_refused() -> None:
+    with pytest.raises(CheckpointError, match="is amiss"):
+        read_record(PRIOR.to_json() | {"returns": ["x"]})

@@ -15,6 +15,8 @@ from standing_orders.config import SearchConfig, TrainConfig
 from standing_orders.errors import CheckpointError, ConfigError
 from standing_orders.learn.run import load_network, train
 from standing_orders.rules.orders import Order
+from standing_orders.runs.folder import RunFolder
+from standing_orders.runs.journal import HEAD_NAME
 from standing_orders.search.acquisition import beta_at, choose, optimistic_score
 from standing_orders.search.records import Round
 from standing_orders.search.run import resume_search, search
@@ -145,10 +147,12 @@ def test_the_score_that_is_logged_is_the_one_that_decided(
 ) -> None:
     """At the time of each choice no order that could be chosen had a higher one."""
     failing = frozenset(range(0, 120, 2))
-    config = changed(quick, acquisition=acquisition, spread=3, parallel=parallel)
+    config = changed(quick, acquisition=acquisition, spread=3, contrast_every=5, parallel=parallel)
     state = run(config, tmp_path / "run", MadeUpEngine(failing))
     log = rows(tmp_path / "run" / "gp_sampling_log.csv")
-    assert [row["Decided_By"] for row in log] == ["spread"] * 3 + [acquisition] * (len(log) - 3)
+    assert [row["Decided_By"] for row in log] == ["spread"] * 3 + [
+        acquisition if number % 5 else "contrast" for number in range(4, len(log) + 1)
+    ]
     before = SearchState(config)
     for record in state.records:
         for i, choice in enumerate(record.choices if isinstance(record, Round) else ()):
@@ -330,3 +334,16 @@ def test_resuming_a_finished_search_changes_nothing(quick: SearchConfig, tmp_pat
     state = resume_search(tmp_path / "run", engine=MadeUpEngine(crash_at=1), report=quiet)
     assert state.final is not None
     assert content(tmp_path / "run") == before
+
+
+def test_a_last_record_that_was_not_noted_is_noted_on_resuming(
+    quick: SearchConfig, tmp_path: Path
+) -> None:
+    run(quick, tmp_path / "run")
+    head = tmp_path / "run" / HEAD_NAME
+    before = head.read_bytes()
+    lines = RunFolder.open(tmp_path / "run").journal().lines()
+    noted = {"records": len(lines) - 1, "seal": lines[-2].seal}
+    head.write_text(json.dumps(noted))  # killed between the record and its note
+    resume_search(tmp_path / "run", engine=MadeUpEngine(crash_at=1), report=quiet)
+    assert head.read_bytes() == before

@@ -13,6 +13,11 @@ Every strategy gives each order a score and takes the best one; ties are broken 
 `chance` is the chance to pass the gate. An order that fails is worth the floor, the worst plausible
 value, so a try is worth chance * value + (1 - chance) * floor; the floor, the same for all, is
 subtracted. (A negative return times the chance would favour orders that fail.)
+
+Whoever looks for the best order visits few that contradict what makes it good, and cannot say what
+matters. So every `contrast_every`-th pick is a *contrast*: the order whose evaluation makes the
+worths of the precedences (B f, see `answer`) most certain. One evaluation of order o, with noise
+variance v, takes |B S e_o|^2 / (S_oo + v) off the sum of their variances.
 """
 
 import math
@@ -26,6 +31,7 @@ from scipy.special import ndtr  # type: ignore[import-untyped]
 from standing_orders.config import BetaSchedule, SearchConfig
 from standing_orders.errors import ConfigError
 from standing_orders.rules.orders import KENDALL_DISTANCES, NUM_ORDERS
+from standing_orders.search.answer import WORTHS
 from standing_orders.search.surrogate import Belief
 
 
@@ -46,6 +52,11 @@ class Situation:
         """Orders visited or about to be."""
         return {*self.visited, *self.pending}
 
+    @property
+    def picks(self) -> int:
+        """Which pick the next one is, from 1."""
+        return len(self.visited) + len(self.pending) + 1
+
 
 @dataclass(frozen=True)
 class Pick:
@@ -53,14 +64,15 @@ class Pick:
 
     order: int
     score: float | None  # the highest of all orders that could be picked; None: there was none
-    decided_by: str  # a strategy, or `spread`: the distance to the nearest order seen
+    decided_by: str  # a strategy, `spread`: distance to the nearest order seen, or `contrast`
 
 
 def choose(config: SearchConfig, known: Situation, rng: np.random.Generator) -> Pick:
     """Choose the order to evaluate next; never one that is pending.
 
     The strategies that ask the model (ucb, thompson, ei) first pick `config.spread` orders far from
-    each other, beginning with their own choice where there is a prior. They take pending
+    each other, beginning with their own choice where there is a prior; then every
+    `config.contrast_every`-th pick is one that tells what precedences are worth. They take pending
     evaluations as if they came out as expected, so that several calls, each with the earlier
     answers as pending, choose orders to evaluate at once.
 
@@ -87,6 +99,9 @@ def choose(config: SearchConfig, known: Situation, rng: np.random.Generator) -> 
     allowed = _some(_fresh(config, known, visits, allowed), config.candidates, rng)
     if len(known.seen) < config.spread and (known.seen or not known.has_prior):
         return _best(spread_score(known.seen), allowed, rng, "spread")
+    if config.contrast_every and known.picks % config.contrast_every == 0:
+        belief = known.belief.condition_on(known.pending)
+        return _best(contrast_score(belief) * known.pass_chance, allowed, rng, "contrast")
     return _best(_score(config, known, rng), allowed, rng, strategy)
 
 
@@ -103,8 +118,7 @@ def _score(
     if config.acquisition == "thompson":
         draw = belief.sample(rng)[0]
         return np.asarray((draw - draw.min()) * known.pass_chance)
-    t = len(known.visited) + len(known.pending) + 1
-    width = beta_at(t, beta=config.beta, schedule=config.schedule)
+    width = beta_at(known.picks, beta=config.beta, schedule=config.schedule)
     return optimistic_score(belief, known.pass_chance, width)
 
 
@@ -130,6 +144,16 @@ def expected_improvement(belief: Belief, best: float) -> NDArray[np.float64]:  #
     z = np.divide(gain, std, out=np.zeros_like(gain), where=std > 0)
     density = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
     return np.where(std > 0, gain * ndtr(z) + std * density, np.maximum(gain, 0.0))
+
+
+def contrast_score(belief: Belief) -> NDArray[np.float64]:  # (120,)
+    """What one evaluation of each order takes off the summed variance of the precedences' worths.
+
+    An order whose value is certain, and whose evaluation would be exact, tells nothing.
+    """
+    told = np.square(WORTHS @ belief.covariance).sum(axis=0)
+    variance = np.square(belief.std) + belief.noise
+    return np.asarray(np.divide(told, variance, out=np.zeros_like(told), where=variance > 0))
 
 
 def spread_score(seen: Collection[int]) -> NDArray[np.float64]:  # (120,)

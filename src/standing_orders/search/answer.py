@@ -146,8 +146,8 @@ def ties_of(belief: Belief, best: int, *, level: float = LEVEL) -> tuple[int, ..
 
 
 def _precedences(belief: Belief, level: float) -> tuple[Precedence, ...]:
-    worth = _PROJECTION @ belief.mean
-    variance = np.einsum("ij,jk,ik->i", _PROJECTION, belief.covariance, _PROJECTION)
+    worth = WORTHS @ belief.mean
+    variance = np.einsum("ij,jk,ik->i", WORTHS, belief.covariance, WORTHS)
     error = np.sqrt(np.maximum(variance, 0.0))
     # Bonferroni: the level holds for all ten statements at once, and each may err to either side.
     width = float(ndtri(1 - (1 - level) / (2 * len(PAIRS))))
@@ -159,9 +159,10 @@ def _precedences(belief: Belief, level: float) -> tuple[Precedence, ...]:
     return tuple(sorted(found, key=lambda one: (not one.matters, -one.worth)))
 
 
-def _projection() -> NDArray[np.float64]:  # (10, 120)
+def _worths() -> NDArray[np.float64]:  # (10, 120)
     design = np.column_stack([np.ones(NUM_ORDERS), PRECEDENCE_BITS - 0.5])
     return np.asarray(np.linalg.pinv(design)[1:])
 
 
-_PROJECTION = _projection()
+#: (10, 120): B of this module's table, from values of all orders to the worth of each precedence.
+WORTHS = _worths()

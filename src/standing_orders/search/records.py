@@ -8,7 +8,7 @@ last `Final`.
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import UnionType
-from typing import Any, TypeVar, cast, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
 from standing_orders.errors import CheckpointError
 from standing_orders.evaluate.measure import Measured
@@ -16,6 +16,7 @@ from standing_orders.rules.gate import GateResult
 from standing_orders.rules.orders import Order
 
 Json = dict[str, Any]
+_PLAYED_FOR = ("training", "gate", "evaluation")
 _NOT_MEASURED = GateResult("untested", "no episodes were left to measure it with")
 
 
@@ -177,7 +178,7 @@ class Result(Visit):
     measured: Measured | None  # None if there were no episodes to measure with
     stopped: str | None  # why training ended
     updates: tuple[int, int]  # of the policy, before and after
-    episodes: dict[str, int]  # training, gate, evaluation
+    episodes: dict[str, int]  # by _PLAYED_FOR
     total_episodes: int  # of the whole search up to here
 
     @classmethod
@@ -192,16 +193,18 @@ class Result(Visit):
             progress: counters of the policy afterwards.
             used: episodes of the search before it.
         """
-        episodes = {
-            "training": progress["episodes"] - choice.before.episodes,
-            "gate": progress["gate_episodes"] - choice.before.gate_episodes,
-            "evaluation": choice.evaluation_episodes,
-        }
+        before = choice.before
+        counts = (
+            progress["episodes"] - before.episodes,
+            progress["gate_episodes"] - before.gate_episodes,
+            choice.evaluation_episodes,
+        )
+        episodes = dict(zip(_PLAYED_FOR, counts, strict=True))
         return cls(
             **{name: getattr(choice, name) for name in _VISIT_FIELDS},
             measured=measured,
             stopped=progress["stopped"],
-            updates=(choice.before.updates, progress["updates"]),
+            updates=(before.updates, progress["updates"]),
             episodes=episodes,
             total_episodes=used + sum(episodes.values()),
         )
@@ -250,7 +253,8 @@ class Result(Visit):
         figures = {"return": data["reward"], **data, **data["compliance"]}
         return _read_visit(
             cls, data, measured=Measured.from_json(figures) if data["compliance"] else None,
-            stopped=data["stopped"], updates=tuple(data["updates"]), episodes=data["episodes"],
+            stopped=data["stopped"], updates=tuple(data["updates"]),
+            episodes={name: data["episodes"][name] for name in _PLAYED_FOR},
             total_episodes=data["total_episodes"],
         )  # fmt: skip
 
@@ -331,11 +335,8 @@ def _check_types(part: Record | Choice | Counters) -> None:
         TypeError: one is not, or the name of a policy is not a plain name.
     """
     for field in fields(part):
-        value, kind = getattr(part, field.name), cast(Any, field.type)
-        wanted = kind if isinstance(kind, UnionType) else get_origin(kind) or kind
-        numbers = isinstance(value, int | float) and not isinstance(value, bool)
-        is_number = numbers and isinstance(0.5, wanted)  # whole numbers will do
-        if not (isinstance(value, wanted) or is_number) or (kind is int and value is True):
+        value = getattr(part, field.name)
+        if not _is_of(value, field.type):
             raise TypeError(f"{field.name} = {value!r:.60}")
         is_folder = field.name in ("policy", "start_policy") and value is not None
         is_name = value not in ("", "..") and Path(str(value)).name == value
@@ -343,3 +344,18 @@ def _check_types(part: Record | Choice | Counters) -> None:
             raise TypeError(f"{field.name} = {value!r:.60}")
         if isinstance(value, Counters):
             _check_types(value)
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    """Whether a value is of a type, with all that is inside it; whole numbers will do as others."""
+    origin, inside = get_origin(kind) or kind, get_args(kind)
+    if origin is UnionType:
+        return any(_is_of(value, one) for one in inside)
+    if origin in (int, float):
+        return isinstance(value, int | origin) and not isinstance(value, bool)
+    if not isinstance(value, origin):
+        return False
+    if origin is tuple:
+        is_whole = inside[-1] is Ellipsis or len(value) == len(inside)
+        return is_whole and all(_is_of(one, inside[0]) for one in value)
+    return origin is not dict or all(_is_of(one, inside[1]) for one in value.values())

@@ -198,6 +198,8 @@ class _Search:
             self._journal = stack.enter_context(self._folder.journal(self._report))
             self._journal.check_head()
             records = tuple(read_record(data) for data in self._journal.read())
+            if records:  # a kill may have come between the last of them and its note
+                self._journal.note_head()
             self._state = SearchState(self._config, records)
             mirrors = Mirrors(self._folder, self._store, self._state, self._report)
             self._mirrors = stack.enter_context(closing(mirrors))
