@@ -5,10 +5,11 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from standing_orders.compiled import check_private
+from standing_orders.compiled import _SealedFiles, check_private
 from standing_orders.errors import ConfigError
 
 COUNT = "from standing_orders.compiled import count_bits; print(count_bits(0b1011))"
@@ -48,3 +49,17 @@ def test_a_cache_that_others_may_write_is_refused(tmp_path: Path, mode: int) -> 
     check_private.cache_clear()
     with pytest.raises(ConfigError, match=r"open: others may write there.*CACHE_DIR"):
         check_private(inner)
+
+
+def test_what_was_compiled_for_a_module_that_is_gone_is_compiled_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = ModuleType("gone")
+    module.__dict__["Key"] = type("Key", (), {"__module__": "gone"})
+    files = _SealedFiles(str(tmp_path), "kernel", "stamp")  # type: ignore[no-untyped-call]
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "gone", module)
+        files.save(module.Key(), "machine code")  # type: ignore[no-untyped-call]
+    assert files.load("another") is None  # type: ignore[no-untyped-call]
+    files.save("another", "other code")  # type: ignore[no-untyped-call]
+    assert files.load("another") == "other code"  # type: ignore[no-untyped-call]

@@ -25,7 +25,8 @@ _VERIFY = ("runs", "verify", "RUN", "--json")
 _REPAIR = ("runs", "verify", "RUN", "--repair", "--json")
 _EVALUATE = ("evaluate", "--policy", "RUN", "--red", "b_line", "--order", "critical_first",
              "--episodes", "2", "--order-episodes", "2", "--json")  # fmt: skip
-_COMMON = (_VERIFY, _REPAIR, ("runs", "show", "RUN", "--json"), ("runs", "RUN/..", "--json"),
+_LIST = ("runs", "PLACE", "--json")
+_COMMON = (_VERIFY, _REPAIR, ("runs", "show", "RUN", "--json"), _LIST,
            ("runs", "diff", "RUN", "WHOLE", "--json"),
            ("report", "RUN", "--episodes", "0"))  # fmt: skip
 _POLICY = (
@@ -109,7 +110,12 @@ def _sign_again(checkpoint: Path) -> None:
 
 def _read(runs: Runs, reader: tuple[str, ...], place: Path) -> Answer:
     shared = runs.whole.parent
-    places = {"RUN": str(place / "run"), "WHOLE": str(runs.whole), "DATA": str(shared)}
+    places = {
+        "RUN": str(place / "run"),
+        "PLACE": str(place),
+        "WHOLE": str(runs.whole),
+        "DATA": str(shared),
+    }
     words = []
     for word in reader:
         for name, path in places.items():
@@ -149,6 +155,8 @@ def damage(runs: Runs, rng: random.Random, place: Path) -> str | None:
 
 def _judge(runs: Runs, reader: tuple[str, ...], place: Path, *, is_sealed: bool) -> str | None:
     """What is wrong with how a reader takes a run in which something was changed."""
+    if reader == _LIST and not os.path.lexists(place / "run"):
+        return None  # a list cannot miss what is gone altogether
     answer, wanted = _read(runs, reader, place), runs.answers[reader]
     said = answer.said
     if said.fault is not None:

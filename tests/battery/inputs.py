@@ -221,8 +221,11 @@ def _written(table: pa.Table, rng: random.Random) -> tuple[bytes, str]:
         except pa.ArrowException:
             kind = ".csv"
     if kind != ".parquet":
-        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
-        lines = [table.column_names, *rows]
+        plain = (
+            column.cast(pa.string()) if pa.types.is_temporal(column.type) else column
+            for column in table.columns
+        )
+        lines = [table.column_names, *zip(*(one.to_pylist() for one in plain), strict=True)]
         file.write("\n".join(",".join(map(str, row)) for row in lines).encode())
     content = file.getvalue()
     return (gzip.compress(content), kind) if kind == ".csv.gz" else (content, kind)

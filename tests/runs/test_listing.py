@@ -1,13 +1,15 @@
 """A list of run folders says which are finished, running, resumable or damaged."""
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from standing_orders.errors import CheckpointError
 from standing_orders.runs.folder import RunFolder
 from standing_orders.runs.listing import find_runs, is_in_use, look_at
-from standing_orders.runs.loop import save_state
+from standing_orders.runs.loop import latest_of, save_state
 
 
 def make(path: Path, kind: str = "train", *, stopped: str | None = None) -> RunFolder:
@@ -64,6 +66,18 @@ def test_a_run_without_a_good_checkpoint_is_damaged(tmp_path: Path) -> None:
     assert "tensors.safetensors" in info.problem
 
 
+def test_a_run_that_has_lost_its_last_checkpoint_is_not_read_as_if_it_were_older(
+    tmp_path: Path,
+) -> None:
+    folder = make(tmp_path / "a")
+    with folder.lock(), folder.journal() as journal:
+        journal.append({"update": 2, "total_episodes": 200, "stopped": "plateau"})
+    info = look_at(tmp_path / "a")
+    assert (info.state, "its last checkpoint is missing" in info.problem) == ("resumable", True)
+    with pytest.raises(CheckpointError, match="its last checkpoint is missing; --resume"):
+        latest_of(tmp_path / "a", "train")
+
+
 def test_a_journal_that_has_lost_lines_is_said(tmp_path: Path) -> None:
     make(tmp_path / "a", stopped="plateau")
     (tmp_path / "a" / "journal.jsonl").write_text("")
@@ -86,7 +100,25 @@ def test_runs_inside_runs_are_found_only_if_wanted(tmp_path: Path) -> None:
     assert deep[-1] == tmp_path / "b" / "s" / "policies" / "001"
 
 
-def test_links_are_not_followed(tmp_path: Path) -> None:
+def test_links_are_not_followed_and_told_of(tmp_path: Path) -> None:
     make(tmp_path / "real" / "a")
-    (tmp_path / "real" / "loop").symlink_to(tmp_path / "real")
-    assert len(list(find_runs([tmp_path / "real"], is_deep=True))) == 1
+    lost, loop = tmp_path / "real" / "b", tmp_path / "real" / "loop"
+    lost.symlink_to(tmp_path / "nowhere")
+    loop.symlink_to(tmp_path / "real")
+    told: list[str] = []
+    assert len(list(find_runs([tmp_path / "real"], is_deep=True, report=told.append))) == 1
+    assert told == [f"{path}: a link, which is not followed" for path in (lost, loop)]
+
+
+@pytest.mark.parametrize("way", ["gone", "link", "pipe", "folder"])
+def test_a_run_that_has_lost_its_mark_is_listed_as_damaged(tmp_path: Path, way: str) -> None:
+    make(tmp_path / "a")
+    mark = tmp_path / "a" / "run.json"
+    mark.unlink()
+    if way == "link":
+        mark.symlink_to(mark)
+    elif way == "pipe":
+        os.mkfifo(mark)
+    elif way == "folder":
+        mark.mkdir()
+    assert [look_at(path).state for path in find_runs([tmp_path])] == ["damaged"]

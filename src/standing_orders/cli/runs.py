@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import tyro
 from pydantic import Field
 
-from standing_orders.cli.command import Reporting, Shown
+from standing_orders.cli.command import Reporting, Shown, tell
 from standing_orders.errors import ConfigError
 from standing_orders.tables import Cell, Column, Table
 
@@ -47,7 +47,8 @@ class Runs(Reporting):
         for folder in self.folders:
             if not folder.is_dir():
                 raise ConfigError(f"{folder}: no such folder")
-        infos = [look_at(path) for path in find_runs(self.folders, is_deep=self.deep)]
+        found = find_runs(self.folders, is_deep=self.deep, report=tell)
+        infos = [look_at(path) for path in found]
         infos = [info for info in infos if self.kind in (None, info.kind)]
         infos = [info for info in infos if self.state in (None, info.state)]
         is_number = self.sort in ("bytes", "done")

@@ -11,10 +11,10 @@ from typing import Any
 from standing_orders.errors import StandingOrdersError
 from standing_orders.runs.checkpoint import load_latest
 from standing_orders.runs.files import open_regular
-from standing_orders.runs.folder import RunFolder, is_run, kind_of_run
+from standing_orders.runs.folder import JOURNAL_NAME, MARK, RunFolder, is_run, kind_of_run
 from standing_orders.runs.journal import Line
 from standing_orders.runs.lock import LOCK_NAME
-from standing_orders.runs.loop import belongs_to
+from standing_orders.runs.loop import Report, belongs_to, has_ended, missing_end
 from standing_orders.runs.shipped import locate
 
 FINISHED, RUNNING, RESUMABLE, DAMAGED = "finished", "running", "resumable", "damaged"
@@ -43,21 +43,32 @@ class RunInfo:
         return asdict(self)
 
 
-def find_runs(roots: Iterable[Path], *, is_deep: bool = False) -> Iterator[Path]:
-    """Run folders in some folders, by name; each root may be one itself.
+def find_runs(
+    roots: Iterable[Path], *, is_deep: bool = False, report: Report = lambda _: None
+) -> Iterator[Path]:
+    """Run folders in some folders, by name, damaged ones included; each root may be one itself.
 
     Args:
         roots: where to look. Links are not followed.
         is_deep: also those inside other runs, such as the policies of a search.
+        report: told of links to folders, or to nothing.
     """
     for root in roots:
-        if is_run(root):
+        if is_run(root) or _has_traces(root):
             yield root
             if not is_deep:
                 continue
         with suppress(PermissionError):
-            inner = [path for path in root.iterdir() if path.is_dir() and not path.is_symlink()]
-            yield from find_runs(sorted(inner), is_deep=is_deep)
+            for path in sorted(root.iterdir()):
+                if path.is_symlink() and not path.is_file():
+                    report(f"{path}: a link, which is not followed")
+                elif path.is_dir():
+                    yield from find_runs([path], is_deep=is_deep, report=report)
+
+
+def _has_traces(path: Path) -> bool:
+    """Whether a folder has held a run, whatever its mark has become."""
+    return any(os.path.lexists(path / name) for name in (MARK, JOURNAL_NAME))
 
 
 def look_at(path: Path) -> RunInfo:
@@ -108,12 +119,12 @@ def _state(folder: RunFolder, lines: list[Line]) -> tuple[str, str]:
         checkpoint, messages = load_latest(folder.path, check)
         if checkpoint is None and (messages or lines):
             return DAMAGED, "; ".join(messages) or "no checkpoint"
+        if checkpoint is not None and not is_running:
+            messages = messages or missing_end(checkpoint, lines)
     problem = "; ".join(messages)
     if is_running:
         return RUNNING, problem
-    last = lines[-1].record if lines else {}
-    has_ended = last.get("event") == "final" or bool(last.get("stopped"))
-    return (FINISHED if has_ended and not messages else RESUMABLE), problem
+    return (FINISHED if has_ended(lines) and not messages else RESUMABLE), problem
 
 
 def is_in_use(path: Path) -> bool:

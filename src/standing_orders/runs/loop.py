@@ -199,8 +199,9 @@ def latest_of(path: Path, kind: str) -> tuple[RunFolder, Checkpoint]:
         DataError: the journal is damaged.
     """
     folder = RunFolder.open(path, kind=kind)
-    checkpoint, messages = load_latest(folder.path, belongs_to(folder, _good_lines(folder)))
-    if checkpoint is None or messages:
+    lines = _good_lines(folder)
+    checkpoint, messages = load_latest(folder.path, belongs_to(folder, lines))
+    if checkpoint is None or messages or (messages := missing_end(checkpoint, lines)):
         faults = messages or [f"{path}: no checkpoint"]
         hint = "--resume goes back to the newest checkpoint that is in order"
         raise CheckpointError(f"{'; '.join(faults)}; {hint}")
@@ -230,6 +231,24 @@ def best_of_search(path: Path) -> Path:
     if not is_same:
         raise CheckpointError(f"{found.path}: not the policy that this search found best")
     return found.path
+
+
+def missing_end(checkpoint: Checkpoint, lines: Sequence[Line]) -> list[str]:
+    """What to say of a run that has ended, by its journal, behind its newest checkpoint."""
+    witness = checkpoint.witness
+    if witness is None or witness.num_records >= len(lines) or not has_ended(lines):
+        return []
+    message = (
+        f"{checkpoint.path}: the newest checkpoint, of record {witness.num_records}, but the run "
+        f"has ended with record {len(lines)}: its last checkpoint is missing"
+    )
+    return [message]
+
+
+def has_ended(lines: Sequence[Line]) -> bool:
+    """Whether the last record of a journal says that the run is over."""
+    last = lines[-1].record if lines else {}
+    return last.get("event") == "final" or bool(last.get("stopped"))
 
 
 @contextmanager

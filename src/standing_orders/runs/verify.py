@@ -88,6 +88,8 @@ def repair_run(path: Path) -> list[str]:
         lines, fault = _lines(folder)
         if folder.kind in WITHOUT_CHECKPOINT:
             keep = len(lines)
+            if fault is not None and not keep:  # its policies are trained: no way to begin again
+                raise CheckpointError(f"{path}: cannot be repaired: {fault}")
         else:
             good = _newest_good(folder, lines)
             lost += _remove_bad(folder, good, lines)
