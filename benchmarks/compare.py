@@ -1,10 +1,11 @@
 """What `standing-orders compare` says, as tables.
 
 python benchmarks/compare.py baselines    # all baselines, standard game and late game
-python benchmarks/compare.py published    # claimed beside measured; about 20 minutes of one core
+python benchmarks/compare.py published    # claimed beside measured; about an hour of one core
 python benchmarks/compare.py search       # ways to search, on the restore oracle's values
 
-Comparisons are run folders: what is stopped goes on.
+Comparisons are run folders: what is stopped goes on. Stopped with Ctrl-C, `published` writes what
+it has.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,13 @@ import tyro
 import results
 from standing_orders.compare.aggregate import Estimate
 from standing_orders.compare.config import CompareConfig
-from standing_orders.compare.published import claimed_beside_measured, grid, published
+from standing_orders.compare.published import (
+    Setting,
+    claimed_beside_measured,
+    grid,
+    outcomes,
+    published,
+)
 from standing_orders.compare.run import compare
 from standing_orders.compare.summary import FIGURES, summarise
 from standing_orders.compare.trials import compare_strategies
@@ -37,6 +44,7 @@ class Task:
     episodes: int = 500  # that measure a run
     train_episodes: int = 10_000  # baselines: of each learner and run
     published_episodes: int = 4_000  # of an order and a setting with a claim: the largest claim
+    parts: tuple[Literal["claims", "others"], ...] = ("claims", "others")  # published: which
     other_orders: int = 2  # that settings without a claim are trained for
     other_episodes: int = 2_000  # of each of them
     quick: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False  # shows that it runs; no result
@@ -101,19 +109,20 @@ def run_published(task: Task) -> None:
         orders=many.orders[: task.other_orders],
     )
     *settings, ours = grid()
-    parts = {
-        "published-claims": (many, [*(one for one in settings if one.is_claimed), ours]),
-        "published-others": (few, [one for one in settings if not one.is_claimed]),
+    parts: dict[str, tuple[CompareConfig, list[Setting]]] = {
+        "claims": (many, [*(one for one in settings if one.is_claimed), ours]),
+        "others": (few, [one for one in settings if not one.is_claimed]),
     }
-    records = [
-        record
-        for name, (config, some) in parts.items()
-        for record in published(config, task.folder / name, settings=some, report=print)
-    ]
+    try:
+        for name in task.parts:
+            config, some = parts[name]
+            published(config, task.folder / f"published-{name}", settings=some, report=print)
+    except KeyboardInterrupt:
+        print("stopped: the table shows what is finished, and the same command goes on")
+    records = [record for name in parts for record in outcomes(task.folder / f"published-{name}")]
     note = (
-        f"against B_line, one seed an order; settings with a claim and ours: n = "
-        f"{len(many.orders)} orders, {many.train_episodes} episodes at most, the others: n = "
-        f"{len(few.orders)}, {few.train_episodes}"
+        f"against B_line, one seed an order, n = orders as shown; {many.train_episodes} episodes "
+        f"at most for settings with a claim and ours, {few.train_episodes} for the others"
     )
     with task.table("compare-published", note) as add:
         for row in claimed_beside_measured(records):

@@ -60,6 +60,7 @@ class Task:
     reds: tuple[Literal["b_line", "meander"], ...] = ("b_line", "meander")
     seeds: tuple[int, ...] = (11, 12, 13, 14, 15)  # none of them was used for choosing settings
     cyborg_path: str | None = None  # cyborg: a checkout at the leaderboard's commit
+    means_episodes: int = 30_000  # means: budget of each run, that with all of them included
     quick: bool = False  # a handful of episodes: shows that it runs, writes no result
     results: Path = results.FOLDER  # where the result goes
 
@@ -167,23 +168,26 @@ def unconstrained(task: Task) -> None:
             add(red=red, seed=seed, **cells, seconds=seconds)
 
 
-def without(task: Task, means: str, seed: int) -> Path:
+def without(task: Task, means: str, seed: int, num_episodes: int) -> Path:
     """A run of the preset without one of its means; `nothing`: with all of them."""
-    if means == "nothing":
-        return trained(task, f"leaderboard-{seed}", task.preset("leaderboard", seed=seed))[0]
-    ppo = find_preset("leaderboard").values["ppo"] | MEANS[means]
-    name = f"without-{means.replace(' ', '-')}-{seed}"
-    return trained(task, name, task.preset("leaderboard", seed=seed, ppo=ppo))[0]
+    ppo = find_preset("leaderboard").values["ppo"] | MEANS.get(means, {})
+    name = f"without-{means.replace(' ', '-')}-{num_episodes}-{seed}"
+    config = task.preset("leaderboard", seed=seed, episodes=num_episodes, ppo=ppo)
+    return trained(task, name, config)[0]
 
 
 def means(task: Task) -> None:
     """What each means contributes: the total without it, on the first three seeds."""
-    rests_on = "n = 1000 fresh episodes for each red agent, greedy, as leaderboard.csv"
+    rests_on = (
+        f"{task.means_episodes} training episodes, n = 1000 fresh episodes for each red agent, "
+        "greedy; standard errors"
+    )
     with task.table(rests_on) as add:
         for name in ("nothing", *MEANS):
             cells: dict[str, str] = {}
             for number, seed in enumerate(task.seeds[:3], start=1):
-                card = card_of(task, without(task, name, seed), RED_AGENTS)
+                run = without(task, name, seed, task.means_episodes)
+                card = card_of(task, run, RED_AGENTS)
                 cells |= figures_of(f"seed_{number}", card.score("total", None))
             add(without=name, **cells)
 
@@ -192,7 +196,10 @@ def defence(task: Task) -> None:
     """What the policies of the first seed do, with all means and without the belief."""
     host, count = "User3", task.count(1_000)
     rests_on = f"n = 1000 episodes for each red agent, the same attacks for all; host: {host}"
-    runs = {name: without(task, name, task.seeds[0]) for name in ("nothing", "the belief")}
+    runs = {
+        name: without(task, name, task.seeds[0], task.means_episodes)
+        for name in ("nothing", "the belief")
+    }
     with task.table(rests_on) as add:
         for red, (name, run) in product(task.reds, runs.items()):
             played = watching.play(run, red, count)

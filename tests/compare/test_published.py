@@ -1,11 +1,16 @@
 """The published grid is complete, and what is measured stands beside what was claimed."""
 
+from pathlib import Path
+
 import pytest
 
+from standing_orders.compare.config import CompareConfig
 from standing_orders.compare.published import (
     PROPOSALS,
     claimed_beside_measured,
     grid,
+    outcomes,
+    published,
     run_grid,
     train_setting,
 )
@@ -62,3 +67,18 @@ def test_claims_stand_beside_what_was_measured() -> None:
     assert (row["claimed share"], row["share that passes"]) == (0.5, 0.5)
     assert (row["claimed episodes"], row["median episodes of those"]) == (3000, 500)
     assert row["mean of the last batch"] == pytest.approx(0.68)
+
+
+def test_a_grid_that_is_cut_short_can_be_looked_at(tmp_path: Path) -> None:
+    config = CompareConfig(orders=("balanced", "critical_first"), train_episodes=20)
+    stopped = tmp_path / "grid"
+    assert outcomes(stopped) == []
+
+    def stop(text: str) -> None:
+        if text.endswith(Order.parse("critical_first").typed):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        published(config, stopped, settings=grid()[:1], report=stop)
+    assert [one["order"] for one in outcomes(stopped)] == [str(Order.parse("balanced"))]
+    assert claimed_beside_measured(outcomes(stopped))[0]["orders"] == 1

@@ -230,6 +230,18 @@ def published(
     return records
 
 
+def outcomes(path: Path) -> list[dict[str, Any]]:
+    """What a grid has come to so far; nothing if there is none.
+
+    Raises:
+        CheckpointError: the folder holds something else.
+    """
+    if not is_run(path):
+        return []
+    records = RunFolder.open(path, kind=KIND).journal().read()
+    return [record for record in records if record["event"] == KIND]
+
+
 def claimed_beside_measured(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """One row for each setting: the claim, and what was measured."""
     claims = {setting.name: setting.claim for setting in grid()}
