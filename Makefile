@@ -4,9 +4,11 @@ READY := .venv/.ready
 DEMO := runs/demo
 # uv where there is one, else venv and pip: both end with the same packages.
 UV := $(shell command -v uv 2>/dev/null)
+# Tests start hundreds of processes: each would compile the package's modules again.
+export PYTHONDONTWRITEBYTECODE :=
 INSTALL := --quiet --constraint constraints.txt --editable ".[test,docs]"
 
-.PHONY: help demo test test-all battery bench results zoo docs lint format clean
+.PHONY: help demo test test-all fast-tests all-tests battery bench results zoo docs lint format clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,11 +27,20 @@ endif
 		"$(BIN)/standing-orders evaluate --policy $(DEMO) --red b_line" \
 		"$(BIN)/standing-orders train --run runs/any"
 
-test: $(READY) lint  ## lint and the default tests, on all cores: what CI runs
-	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile
+# mypy has one core and takes a minute: the tests begin meanwhile.
+test: $(READY)  ## lint and the default tests, on all cores: what CI runs
+	@$(MAKE) --no-print-directory --jobs 2 lint fast-tests
 
-test-all: $(READY) lint  ## the slow proofs too
-	$(BIN)/python -m pytest -n logical --dist loadfile
+test-all: $(READY)  ## the slow proofs too
+	@$(MAKE) --no-print-directory --jobs 2 lint all-tests
+
+# A core that has run out of tests takes some of another's.
+PYTEST := $(BIN)/python -m pytest -n logical --dist worksteal
+fast-tests: $(READY)
+	$(PYTEST) -m "not slow"
+
+all-tests: $(READY)
+	$(PYTEST)
 
 BATTERY ?= short
 battery: $(READY)  ## attacks on runs, settings, data and names; BATTERY=long takes an hour or two

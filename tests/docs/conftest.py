@@ -1,7 +1,9 @@
 """Where the pages are run: a folder of a newcomer, and commands that take little."""
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from standing_orders.evaluate import bench
+from standing_orders.evaluate import bench, card
+from standing_orders.evaluate.obedience import Obedience, measure_obedience
 from tests.docs.pages import ROOT
 
 
@@ -26,8 +29,17 @@ def newcomer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, brief_detection: N
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SB3_LOGDIR", str(tmp_path))  # else a folder in /tmp stays
     monkeypatch.setattr(bench, "BATCH_SIZES", (1, 100))
+    monkeypatch.setattr(card, "measure_obedience", measure_a_few)
     torch.set_num_threads(1)
     return tmp_path
+
+
+def measure_a_few(
+    policy: Any, config: Any, orders: Sequence[int], *, num_episodes: int, **options: Any
+) -> list[Obedience]:
+    """The obedience of a policy to every thirtieth of its orders, in few episodes."""
+    few = min(num_episodes, 4)
+    return measure_obedience(policy, config, orders[::30], num_episodes=few, **options)
 
 
 def write_logs(folder: Path) -> None:

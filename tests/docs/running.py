@@ -24,6 +24,8 @@ SHORTENED = {
     "falsify": "--budget 60",
     "detect train": "--learn.iterations 3 --learn.steps 300 --force",
 }
+# What makes a Python block short enough: the largest numbers that its settings may have.
+AT_MOST = {"episodes": 40, "budget": 150}
 IS_LONG = re.compile(
     r"--engine ray|bench collect|compare --(?:published|search)|detect compare|python benchmarks/"
 )
@@ -89,10 +91,20 @@ def run_page(page: Path, folder: Path) -> None:
                 run_command(command, folder)
 
 
+def shortened_python(text: str) -> str:
+    """A Python block with small budgets."""
+
+    def lower(found: re.Match[str]) -> str:
+        return f"{found[1]}{min(int(found[3]), AT_MOST[found[2]])}"
+
+    return re.sub(rf"(\b({'|'.join(AT_MOST)})(?:=|\": ))([\d_]+)", lower, text)
+
+
 def run_block(block: Block, names: dict[str, Any], folder: Path) -> None:
     """Run a Python block; one that begins with the name of a file is also that file."""
     place = "<page>"
+    text = shortened_python(block.text)
     if name := re.match(r"# (\w+\.py)\n", block.text):
         place = str(folder / name[1])
-        Path(place).write_text(block.text)
-    run_python(block.text, names, place)
+        Path(place).write_text(text)
+    run_python(text, names, place)

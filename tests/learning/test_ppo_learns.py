@@ -1,4 +1,7 @@
-"""PPO on tasks with a known answer."""
+"""PPO on tasks with a known answer.
+
+Settings and bounds hold with room on seeds 11 and 12; the seeds here had no part in choosing them.
+"""
 
 from typing import Any
 
@@ -25,7 +28,7 @@ def test_against_an_attacker_that_sleeps_it_learns_not_to_restore(advantages: st
     """The optimum is 0; an untrained policy pays 1 for each of about nine restores."""
     ppo = {"hidden": (16,), "learning_rate": 1e-2, "entropy": 0.0, "advantages": advantages}
     found = returns(
-        train(order="none", red="sleep", episodes=400, update_episodes=20, ppo=ppo, seed=1)
+        train(order="none", red="sleep", episodes=400, update_episodes=20, ppo=ppo, seed=101)
     )
     assert found[0] < -6
     assert found[-1] > -0.5
@@ -33,7 +36,7 @@ def test_against_an_attacker_that_sleeps_it_learns_not_to_restore(advantages: st
 
 def test_against_b_line_sixteen_hundred_episodes_help_a_lot() -> None:
     ppo = {"hidden": (32,), "learning_rate": 5e-3, "entropy": 0.002}
-    found = returns(train(order="none", episodes=1_600, update_episodes=50, ppo=ppo, seed=0))
+    found = returns(train(order="none", episodes=1_600, update_episodes=50, ppo=ppo, seed=102))
     assert found[0] < -300
     assert sum(found[-5:]) / 5 > -120
 
@@ -41,7 +44,7 @@ def test_against_b_line_sixteen_hundred_episodes_help_a_lot() -> None:
 def test_an_order_is_kept_from_the_first_update_to_the_last() -> None:
     """User before enterprise is the hard one."""
     records = train(
-        order="user_priority", episodes=300, update_episodes=50, ppo={"hidden": (32,)}, seed=0
+        order="user_priority", episodes=300, update_episodes=50, ppo={"hidden": (32,)}, seed=103
     )
     for record in records:
         assert record["compliance"]["strict"] > 0.93
