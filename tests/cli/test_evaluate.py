@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from standing_orders.cage2.actions import encode
 from standing_orders.config import SimConfig
-from standing_orders.evaluate import card
+from standing_orders.evaluate import card, opening
 from standing_orders.evaluate.obedience import Obedience, measure_obedience
 from standing_orders.version import VERSION
 from tests.cli.commands import run
@@ -71,3 +72,28 @@ def test_a_red_agent_of_ones_own_attacks(
     shown = capsys.readouterr().out
     assert "asleep:decide" in shown
     assert "b_line" not in shown
+
+
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        (["--policy", "sleep"], "needs a trained policy"),
+        (["--policy", "zoo/leaderboard", "--collect", "episodes"], "only in our own simulator"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(
+    flags: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("evaluate", *flags, "--plan", "1", "--episodes", "2") == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_a_planned_opening_is_scored_and_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "_decoys", lambda: [encode("DecoyApache", "User2")])
+    monkeypatch.setattr(opening, "_ROUNDS", ())
+    monkeypatch.setattr(opening, "_CHECK_EPISODES", 300)
+    words = ("evaluate", "--policy", "zoo/leaderboard", "--plan", "1", "--red", "meander")
+    assert run(*words, "--episodes", "2", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["policy"].endswith("opening DecoyApache User2")

@@ -157,6 +157,44 @@ def keep_rules(policy: "Policy", rules: Sequence[str]) -> "TrainedPolicy":
     return replace(policy, defender=policy.defender.keeping(rules))
 
 
+def plan_opening(
+    policy: "Policy",
+    steps: int,
+    *,
+    game: GameConfig | None = None,
+    red: RedAgent | Literal["all"] = "all",
+    seed: int = 0,
+) -> "TrainedPolicy":
+    """The same policy, whose first steps are decoys where look-ahead shows that to be better.
+
+    Args:
+        policy: a trained one that keeps no rules by construction.
+        steps: that are planned at most.
+        game: the rules; the game that it was trained in if left out.
+        red: red agent that may attack, or "all" of them.
+        seed: of the episodes that are played ahead.
+
+    Raises:
+        ConfigError: the policy is another.
+    """
+    from standing_orders.cage2.scenario import RED_AGENTS
+    from standing_orders.evaluate import opening
+    from standing_orders.learn.policy import LearnedDefender
+
+    if not (isinstance(policy, TrainedPolicy) and isinstance(policy.defender, LearnedDefender)):
+        raise ConfigError("plan: needs a trained policy, which goes on from what was played")
+    if policy.defender.has_rules:
+        raise ConfigError("plan: the policy keeps rules, which a planned action could break")
+    planned = opening.plan_opening(
+        policy.defender,
+        rules_of(game or policy.game),
+        reds=RED_AGENTS if red == "all" else (red,),
+        num_steps=steps,
+        seed=seed,
+    )
+    return replace(policy, defender=planned)
+
+
 def switch_order(policy: "Policy", step: int, order: str | None = None) -> Any:
     """The same policy, told another order from a step on.
 

@@ -49,6 +49,7 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
         "evaluate --policy heuristic --order critical_first",
         "evaluate --policy zoo/any-b_line --order all --red b_line",
         "evaluate --policy runs/search --episodes 5000 --out card.csv",
+        "evaluate --policy zoo/leaderboard --plan 2",
         "evaluate --policy zoo/any-b_line --order critical_first --order-switch 40 --red b_line",
     )
     BASIC = (
@@ -62,6 +63,7 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
         "episodes",
         "seed",
         "greedy",
+        "plan",
         "show_all",
         "json_output",
         "out",
@@ -105,6 +107,14 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
         False, description="Print the figures of all orders, not only of the lowest six."
     )
     greedy: bool = Field(False, description="Take the likeliest action instead of drawing one.")
+    plan: int = Field(
+        0,
+        ge=0,
+        le=10,
+        strict=True,
+        description="First steps of a trained policy that are planned ahead: decoys replace its "
+        "own actions as long as that is clearly better in episodes played on from there.",
+    )
 
     def run(self) -> int:
         """Run the command."""
@@ -113,6 +123,7 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
             evaluate,
             keep_rules,
             load_policy,
+            plan_opening,
         )
         from standing_orders.cage2.scenario import RED_AGENTS
         from standing_orders.cli.tables import show_progress
@@ -127,6 +138,10 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
             game = policy.game.model_copy(update=self.given(GameConfig))
         red = "b_line" if self.red_agent is not None else self.red  # there is but one of one's own
         reds = RED_AGENTS if red == "all" else (red,)
+        if self.plan:
+            if not self._plays_here:
+                raise ConfigError("plan: only in our own simulator, collect = batch")
+            policy = plan_opening(policy, self.plan, game=game, red=red, seed=self.seed)
         if self.order_switch is not None:
             return self._switch(policy, game, reds)
         total = self.episodes * len(reds)

@@ -53,6 +53,7 @@ class LearnedDefender:
         self.game = game or SimConfig()
         self.orders = tuple(orders)
         self.switch: tuple[int, int] | None = None  # step from which another order is told, and it
+        self.opening: tuple[int, ...] = ()  # actions of the first steps, whatever is seen
         self._network = network
         self._is_greedy = is_greedy
         self._draws = draws
@@ -64,6 +65,15 @@ class LearnedDefender:
     def switched(self, step: int, order: int) -> "LearnedDefender":
         """The same policy, told another order from a step on; the first step is 0."""
         return self._changed(switch=(step, order))
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether it keeps rules about its own actions by construction."""
+        return bool(self._network.layout.rules)
+
+    def opening_with(self, actions: tuple[int, ...]) -> "LearnedDefender":
+        """The same policy, which plays these actions first and then goes on by itself."""
+        return self._changed(opening=actions)
 
     def keeping(self, rules: Sequence[str]) -> "LearnedDefender":
         """The same policy, which keeps rules about its own actions by construction."""
@@ -115,6 +125,8 @@ class LearnedDefender:
             else:
                 self._stream.random(out=self._uniforms)
             sample_actions(logits, self._uniforms, self._actions)
+        if self._turn < len(self.opening):
+            self._actions[:] = self.opening[self._turn]
         self._turn += 1
         return self._actions
 
