@@ -23,9 +23,10 @@ def _defender(name: str = "zoo/leaderboard") -> LearnedDefender:
     return policy.defender
 
 
-def _plan(policy: LearnedDefender, steps: int = 1) -> LearnedDefender:
+def _plan(policy: LearnedDefender, steps: int = 1, **options: Any) -> LearnedDefender:
     game = GameConfig(rules="leaderboard-2022", observation="stock")
-    return opening.plan_opening(policy, game, reds=("b_line", "sleep"), num_steps=steps, seed=1)
+    reds = ("b_line", "sleep")
+    return opening.plan_opening(policy, game, reds=reds, num_steps=steps, seed=1, **options)
 
 
 @pytest.fixture
@@ -52,7 +53,9 @@ def test_an_opening_is_played_first_and_remembered() -> None:
 @pytest.mark.usefixtures("few")
 def test_a_decoy_that_is_clearly_better_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "_decoys", lambda: [BAD, GOOD])
-    planned = _plan(_defender())
+    told: list[str] = []
+    planned = _plan(_defender(), report=told.append)
+    assert [line[-6:] for line in told] == [" ahead", ": kept"]
     assert planned.opening == (GOOD,)
     assert planned.name.endswith("opening DecoyApache User2")
 
@@ -65,21 +68,10 @@ def test_what_is_not_better_is_not_planned(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_what_is_better_against_one_attacker_and_worse_against_another_is_not() -> None:
-    own = _defender()
-    returns = {"b_line": 1.0, "meander": -0.5}
-
-    def play(policy: LearnedDefender, game: Any, reds: Any, count: int, seed: int) -> Any:
-        noise = 0.1 * np.random.Generator(np.random.Philox(seed)).standard_normal((2, count))
-        gain = 0.0 if policy is own else 1.0
-        return np.array([[gain * returns[red]] for red in reds]) * (1 + noise)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opening, "_play", play)
-        reds = ("b_line", "meander")
-        rival = own.opening_with((GOOD,))
-        assert not opening._is_better(own, rival, GameConfig(), reds, 0)
-        returns["meander"] = 0.0
-        assert opening._is_better(own, rival, GameConfig(), reds, 0)
+    noise = 0.1 * np.random.Generator(np.random.Philox(3)).standard_normal((2, 100))
+    assert opening._is_better(np.array([[1.0], [0.0]]) + noise)
+    assert not opening._is_better(np.array([[1.0], [-0.5]]) + noise)
+    assert not opening._is_better(noise)
 
 
 def test_only_decoys_are_tried() -> None:

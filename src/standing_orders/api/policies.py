@@ -164,6 +164,7 @@ def plan_opening(
     game: GameConfig | None = None,
     red: RedAgent | Literal["all"] = "all",
     seed: int = 0,
+    report: Callable[[str], None] = lambda _: None,
 ) -> "TrainedPolicy":
     """The same policy, whose first steps are decoys where look-ahead shows that to be better.
 
@@ -173,6 +174,7 @@ def plan_opening(
         game: the rules; the game that it was trained in if left out.
         red: red agent that may attack, or "all" of them.
         seed: of the episodes that are played ahead.
+        report: told of each step.
 
     Raises:
         ConfigError: the policy is another.
@@ -191,6 +193,7 @@ def plan_opening(
         reds=RED_AGENTS if red == "all" else (red,),
         num_steps=steps,
         seed=seed,
+        report=report,
     )
     return replace(policy, defender=planned)
 

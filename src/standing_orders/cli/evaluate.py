@@ -141,7 +141,9 @@ class Evaluate(Reporting, GameConfig, SimulatorConfig, CollectConfig):
         if self.plan:
             if not self._plays_here:
                 raise ConfigError("plan: only in our own simulator, collect = batch")
-            policy = plan_opening(policy, self.plan, game=game, red=red, seed=self.seed)
+            policy = plan_opening(
+                policy, self.plan, game=game, red=red, seed=self.seed, report=tell
+            )
         if self.order_switch is not None:
             return self._switch(policy, game, reds)
         total = self.episodes * len(reds)

@@ -4,7 +4,7 @@ Every episode begins in the same state as far as blue can know, so the first ste
 for all episodes, and cost nothing while playing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,13 +40,8 @@ def _play(
     return np.stack(returns) / TENTHS_PER_POINT
 
 
-def _is_better(
-    policy: LearnedDefender, other: LearnedDefender, game: GameConfig,
-    reds: Sequence[RedAgent], seed: int,
-) -> bool:  # fmt: skip
-    """Whether another policy is clearly better against all red agents together, worse for none."""
-    gains = _play(other, game, reds, _CHECK_EPISODES, seed)
-    gains -= _play(policy, game, reds, _CHECK_EPISODES, seed)
+def _is_better(gains: NDArray[np.float64]) -> bool:  # (reds, episodes)
+    """Whether gains are clear against all red agents together, and no clear loss against one."""
     errors = np.array([standard_error(gain) for gain in gains], dtype=np.float64)
     means = gains.mean(axis=1)
     is_harmless = bool((means >= -_CLEAR * errors).all())
@@ -60,6 +55,7 @@ def plan_opening(
     reds: Sequence[RedAgent],
     num_steps: int,
     seed: int,
+    report: Callable[[str], None] = lambda _: None,
 ) -> LearnedDefender:
     """The same policy, which places decoys first as long as that is clearly better.
 
@@ -72,17 +68,23 @@ def plan_opening(
         reds: red agents that may attack; their mean returns count alike.
         num_steps: steps that are planned at most.
         seed: of the episodes, which are others than those of a score with this seed.
+        report: told of each step.
     """
     name = policy.name
     attacking = [red for red in reds if red != "sleep"]  # nothing can be lost to that one
     for step in range(num_steps if attacking else 0):
+        report(f"step {step + 1}: playing {len(_decoys())} decoys ahead")
         rivals = [policy.opening_with((*policy.opening, action)) for action in _decoys()]
         for left, count in _ROUNDS:
             root = child_seed(seed, "opening", step, count)
             means = [_play(rival, game, attacking, count, root).mean() for rival in rivals]
             rivals = [rivals[i] for i in np.argsort(means, kind="stable")[::-1][:left]]
         check = child_seed(seed, "opening", step, "check")
-        if not _is_better(policy, rivals[0], game, attacking, check):
+        gains = _play(rivals[0], game, attacking, _CHECK_EPISODES, check)
+        gains -= _play(policy, game, attacking, _CHECK_EPISODES, check)
+        is_better, best = _is_better(gains), describe(rivals[0].opening[-1])
+        report(f"step {step + 1}: {best} gains {gains.mean():.2f}: {'kept' if is_better else 'no'}")
+        if not is_better:
             break
         policy = rivals[0]
         policy.name = f"{name}, opening {' + '.join(describe(a) for a in policy.opening)}"
