@@ -154,11 +154,7 @@ def seeded(config: DetectConfig, index: int) -> DetectConfig:
 
 
 def teams_of(config: DetectConfig) -> dict[str, DetectConfig]:
-    """The teams that are trained: the config's own, and others that differ in one thing each.
-
-    Args:
-        config: a settled one.
-    """
+    """The teams that are trained: a settled config's own, and others that differ in one thing."""
     rules = config.rules
     is_held = rules.mode != "watch" or any("=" in text for text in rules.enforce)
     watched = config.with_part("rules", mode="watch", enforce=())

@@ -176,10 +176,6 @@ class Played:
 def play(game: Game, actions: ArrayLike) -> Played:
     """Play whole sessions at once; decisions after the end of a session do not count.
 
-    Args:
-        game: the sessions.
-        actions: (num_events,), the decision about each event if it is reached.
-
     Raises:
         ConfigError: there is not one action for each event.
     """
@@ -287,11 +283,6 @@ def describe_records(
     Without the team term. Policies that are right, or nearly, are there twice: a flag can be an
     alert, or a block, which the published arithmetic takes. The thresholds are those from which an
     action is better than to allow.
-
-    Args:
-        rewards: see `CostConfig.rewards`.
-        prevalence: share of threats, 0 to 1.
-        accuracies: chance to be right about an event, the same for threats and benign events.
 
     Example:
         >>> rows = describe_records(CostConfig().rewards(), 0.089)

@@ -84,9 +84,7 @@ class Agent:
     def judge(self, batch: Batch, seen: Seen) -> tuple[Tensor, Tensor]:
         """Log-probabilities (num_events, NUM_ACTIONS) of the actions, and the hidden states.
 
-        Args:
-            batch: the next events.
-            seen: what its eyes see of them; rows may follow that are no events.
+        What is seen may be followed by rows that are no events.
         """
         with torch.no_grad():
             return self._remember(seen, batch)
@@ -180,12 +178,7 @@ def ask(agents: Sequence[Agent], batch: Batch) -> list[tuple[Tensor, Tensor]]:
 
 
 class LocalEngine:
-    """All agents in this process, and an honest counter.
-
-    Args:
-        agents: of the team.
-        config: how they vote.
-    """
+    """All agents in this process, and an honest counter."""
 
     def __init__(self, agents: Sequence[Agent], config: TeamConfig) -> None:
         self.agents, self.config = agents, config

@@ -109,10 +109,6 @@ def collapse_of(shares: Mapping[str, float], recall: float | None) -> str | None
 
     To allow nearly everything is right where threats are that rare, if most of them are found.
 
-    Args:
-        shares: of `action_shares`.
-        recall: share of threats that are flagged, if there are any.
-
     Example:
         >>> collapse_of({"allow": 0.99, "alert": 0.01}, recall=0.9) is None
         True
@@ -285,17 +281,7 @@ def record_figures(
     f1_threshold: float,
     seen: Iterable[int],
 ) -> Figures:
-    """All figures of decisions about records, by name.
-
-    Args:
-        events: what was judged, with the truth.
-        scores: how much of a threat each event seemed.
-        actions: what was done about it.
-        game: what decisions earn.
-        rewards: the table behind it.
-        f1_threshold: `best_f1_threshold` on the validation part.
-        seen: the attacks that occur in training, by index.
-    """
+    """All figures of decisions about records, by name."""
     is_threat, flagged = events.is_threat, actions != ALLOW
     points = sweep(scores, is_threat)
     decisions = count_decisions(flagged, is_threat)

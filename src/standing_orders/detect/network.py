@@ -227,10 +227,6 @@ class Actor:
     """One agent's own network, cut out of the team's: it needs nothing of the other agents.
 
     Plain tensors: for one event the calls of modules would take longer than the sums.
-
-    Args:
-        network: of the team.
-        agent: its number.
     """
 
     def __init__(self, network: "TeamNetwork", agent: int) -> None:
@@ -355,12 +351,7 @@ class TeamNetwork(nn.Module):
         return torch.cat([told.T[:, :, None], seen], dim=2) if self.has_opinions else seen
 
     def act(self, features: Tensor, sessions: Sessions) -> tuple[Tensor, Tensor]:
-        """Log-probabilities (agents, rows, NUM_ACTIONS) of the actions, and the hidden states.
-
-        Args:
-            features: (rows, num_features) of whole sessions, one after the other, or told.
-            sessions: how they are cut.
-        """
+        """Log-probabilities (agents, rows, NUM_ACTIONS) of the actions in whole sessions; hidden states."""
         seen = self._look(self.tell(features))
         hidden = self.actor(seen, sessions)
         logits = self.policy(hidden)

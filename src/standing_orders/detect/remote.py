@@ -38,11 +38,7 @@ EVENTS_TOGETHER = 100
 
 
 class Voice:
-    """One agent as a voter: its ballots, and its probabilities beside them.
-
-    Args:
-        agent: of the team; a copy is kept that is told its own columns only.
-    """
+    """One agent as a voter, told its own columns only: its ballots, and its probabilities."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = copy.deepcopy(agent)
@@ -176,14 +172,6 @@ def open_engine(
     report: Callable[[str], None],
 ) -> Iterator[JudgeEngine]:
     """Who judges, by name: `local`, or `ray` for agents that agree by signed messages.
-
-    Args:
-        name: of the engine.
-        agents: of the team.
-        config: how they vote.
-        address: of an existing cluster, such as 127.0.0.1:6379; without it a local one is started
-            and stopped.
-        report: told who is suspect, and why.
 
     Raises:
         ConfigError: an address is given to the local engine; or see `RayEngine`.

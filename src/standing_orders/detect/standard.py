@@ -24,10 +24,6 @@ class Calibration(Saved):
 
     Isotonic regression is such a line by nature; a logistic curve (Platt) is one by enough points.
 
-    Args:
-        scores: of the points, growing.
-        probabilities: at them, 0 to 1, never falling.
-
     Raises:
         CheckpointError: the points are no such line.
 
@@ -98,10 +94,6 @@ class Standard(Saved):
 
 def fit_standard(team: Team, data: DataSet) -> Standard | None:
     """What is to be saved with a team at its present weights.
-
-    Args:
-        team: as it is.
-        data: of the run.
 
     Returns:
         None if the events cannot be read without the training files.

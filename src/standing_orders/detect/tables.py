@@ -49,12 +49,7 @@ def _words(name: str) -> str:
 
 
 def evaluation_tables(found: Evaluation, where: str) -> list[Table]:
-    """Every figure of one team.
-
-    Args:
-        found: the figures.
-        where: the team is.
-    """
+    """Every figure of one team."""
     trained = f"update {found.updates} of {found.iterations}"
     title = f"{where}, {trained}: test part of {found.data_name}"
     tables = figure_tables(title, found.figures)

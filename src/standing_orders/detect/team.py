@@ -108,10 +108,7 @@ class Team:
     ) -> tuple[Iterator[Outcome], dict[str, Any] | None]:
         """Outcomes of several votes on the same events, after the shield, and what that did.
 
-        Args:
-            ballots: as the counter gets them, vote by vote.
-            probs: what `average` goes by; liars do not change it.
-            sessions: of the events.
+        Liars do not change the probabilities, which `average` goes by.
         """
         proposed = (count_votes(votes, probs, self.config.team) for votes in ballots)
         if self._book is None or not self._book.rules_of("shield"):

@@ -100,12 +100,7 @@ def fit_line(
 
 
 class Forest(nn.Module):
-    """Boosted trees of every agent; one that is not fitted says log-odds 0.
-
-    Args:
-        num_agents: agents that have trees of their own.
-        rounds: trees of an agent, at most.
-    """
+    """Boosted trees of every agent; one that is not fitted says log-odds 0."""
 
     column: Tensor  # (agents, rounds, NUM_NODES): the input that a node asks about; -1 for a leaf
     threshold: Tensor  # the same shape: inputs up to this go left
@@ -130,19 +125,11 @@ class Forest(nn.Module):
         agent: int,
         model: Any,
         *,
-        columns: NDArray[np.int64],
+        columns: NDArray[np.int64],  # input of the agent that each feature of the model is
         rounds: int,
         line: tuple[float, float] = (1.0, 0.0),
     ) -> None:
-        """Take over the first trees of a model.
-
-        Args:
-            agent: whose trees they are.
-            model: of `boost`.
-            columns: input of the agent that each feature of the model is.
-            rounds: how many of its trees.
-            line: slope and shift of their sum.
-        """
+        """Take over the first trees of a model of `boost`."""
         self.line[agent] = torch.tensor(line, dtype=torch.float64)
         self.base[agent] = float(np.ravel(model._baseline_prediction)[0])
         # Private to scikit-learn, and the only way to its trees; a test compares the sums.

@@ -97,11 +97,6 @@ def tune(statistic: Statistic, values: Values, game: Game) -> StoppingRule:
     """Choose threshold and action for the lowest mean cost.
 
     Of thresholds that cost the same the highest is taken, the one that acts least.
-
-    Args:
-        statistic: what the rule watches.
-        values: the statistic of the validation part.
-        game: what actions earn there.
     """
     sessions, table = game.sessions, stop_rewards(game)
     never = table[sessions.starts[:-1], ALLOW]

@@ -75,10 +75,6 @@ def probe(dataset: DataSet, seed: int = 0) -> Probe:
 
     Records are judged one by one, sessions by what they have shown so far. The p-value shuffles
     the labels of whole sessions, since the events of one session are not independent.
-
-    Args:
-        dataset: the events.
-        seed: of subsampling, folds and shuffling.
     """
     rng = np.random.Generator(np.random.Philox(child_seed(seed, "probe")))
     train, validation = _without_pieces(dataset.train), _without_pieces(dataset.validation)

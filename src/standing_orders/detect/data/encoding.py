@@ -180,12 +180,7 @@ class Encoder:
 def fit_encoder(
     columns: Sequence[Column], rows: NDArray[np.int64], config: DataConfig
 ) -> tuple[Encoder, dict[str, str]]:
-    """Fit every column on training rows.
-
-    Args:
-        columns: the columns of all rows.
-        rows: the training rows; nothing else is looked at.
-        config: its `pieces` and `max_values`.
+    """Fit every column on training rows; nothing else is looked at.
 
     Returns:
         The encoder, and why some columns are not in it.

@@ -198,11 +198,7 @@ class Events:
         return float(self.is_threat.mean()) if self.num_events else float("nan")
 
     def take_sessions(self, indices: ArrayLike) -> "Events":
-        """Whole sessions, in the order given; one may be taken more than once.
-
-        Args:
-            indices: session numbers, (n,).
-        """
+        """Whole sessions, in the order given; one may be taken more than once."""
         chosen = np.asarray(indices, dtype=np.int64)
         rows = self.sessions.rows(chosen)
         return replace(

@@ -69,13 +69,7 @@ def describe_labels(
     config: DataConfig,
     attacks: NDArray[np.int64],  # (num_rows,)
 ) -> str | None:
-    """Which values of the label are threats; None if it says so itself, being 0 and 1.
-
-    Args:
-        table: rows with the column `label`.
-        config: its `label`.
-        attacks: what `read_labels` made of it.
-    """
+    """Which values of the label are threats; None if it says so itself, being 0 and 1."""
     assert config.label is not None
     benign = benign_words(table, config.label, attacks)
     words = _label_words(config.label, table[config.label].combine_chunks()).words
@@ -181,13 +175,7 @@ def find_leaks(
     *,
     told: Collection[str] = (),
 ) -> tuple[dict[str, str], list[str]]:
-    """Columns that are the label under another name, judged on training rows.
-
-    Args:
-        columns: the columns of all rows.
-        rows: the training rows.
-        is_threat: the label of the training rows.
-        told: columns that the user named as inputs; they are never dropped.
+    """Columns that are the label under another name, judged on training rows, unless told to stay.
 
     Returns:
         Columns to drop and why; and notes on columns that stay but look too good.

@@ -81,9 +81,6 @@ def load(config: DataConfig) -> DataSet:
     Nothing of the validation and test parts goes into the features: medians, scales, quantiles,
     frequent values, constant columns and the statistics of traces are of the training part.
 
-    Args:
-        config: what to read; without files the synthetic stream is made.
-
     Raises:
         ConfigError: an option does not fit the file, such as a column that is not there.
         DataError: a file is missing, malformed or too large, or its label cannot be used.
@@ -169,10 +166,6 @@ def load_stream(config: DataConfig) -> Events:
 
 def load_more(config: DataConfig, schema: Schema) -> Events:
     """All events of labelled files, read as those that a team was trained on.
-
-    Args:
-        config: `data` names the files; the rest is as for training.
-        schema: of the training data.
 
     Raises:
         ConfigError, DataError: as `load`, but one class is enough.

@@ -60,13 +60,7 @@ class Planned:
 
 
 def plan_column(name: str, values: pa.Array, told: Kind | None = None) -> Planned:
-    """What a column is for.
-
-    Args:
-        name: of the column.
-        values: of all rows.
-        told: what the user says it is.
-    """
+    """What a column is for."""
     kind = values.type
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     if told == "out":

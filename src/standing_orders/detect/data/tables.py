@@ -54,10 +54,6 @@ def read_tables(paths: Sequence[Path], config: DataConfig) -> pa.Table:
 def join_tables(tables: Sequence[pa.Table], paths: Sequence[Path]) -> pa.Table:
     """Rows of tables with the same columns; a column of different types becomes text.
 
-    Args:
-        tables: what to join, one after the other.
-        paths: where each comes from.
-
     Raises:
         DataError: one has other columns than the first.
     """

@@ -60,14 +60,7 @@ def collect(
     *,
     seed: int,
 ) -> Rollout:
-    """Let the team judge a batch.
-
-    Args:
-        team: without a shield.
-        features: of the events of the game, prepared.
-        game: the sessions.
-        book: the rules, at their present prices.
-        seed: of the actions drawn.
+    """Let the team, without a shield, judge a batch.
 
     Raises:
         NumericsError: a probability is not finite.

@@ -29,16 +29,6 @@ def fit_trees(
     The opinion about a training event is that of trees which have not seen its session: the network
     would else trust them far too much. Agents with the same view have the same trees. With too few
     sessions of a class there are none, and the opinion is 0.
-
-    Args:
-        network: whose trees they are.
-        train: to fit to.
-        validation: by which the number of trees is chosen.
-        origins: of the sessions of the training events.
-        seed: of folds and trees.
-
-    Returns:
-        Features and opinions of the training events, as `TeamNetwork.act` takes them.
     """
     events, has_begun = train
     opinions = np.zeros((network.num_agents, events.num_events), dtype=np.float32)

@@ -56,11 +56,6 @@ def window_features(streams: Streams, rules: Sequence[Rule]) -> NDArray[np.float
 def stretches(num_sessions: int, count: int, update: int) -> NDArray[np.int64]:
     """Validation sessions of an update: as they follow each other, from places that move on.
 
-    Args:
-        num_sessions: there are.
-        count: wanted, about.
-        update: number of the update.
-
     Example:
         >>> stretches(80, 16, update=1).tolist()[:4]
         [2, 3, 12, 13]
@@ -81,14 +76,7 @@ class ValidationBatch:
 
 
 def validation_batch(judged: Judged, game: Game, task: Task, book: RuleBook) -> ValidationBatch:
-    """What there was to foresee.
-
-    Args:
-        judged: what the team thought and did.
-        game: the events.
-        task: records or sessions.
-        book: the rules, at least one.
-    """
+    """What there was to foresee."""
     streams = as_streams(game, task, judged.actions, judged.scores)
     own = np.clip(1 - judged.probs[:, :, ALLOW].T, 0, 1)  # (rows, agents)
     decided = np.broadcast_to(judged.actions[:, None], own.shape)

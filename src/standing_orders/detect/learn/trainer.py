@@ -54,10 +54,6 @@ class Progress(learner.Progress):
 class Trainer(learner.Learner[TeamNetwork, Progress]):
     """Trains one team; `step` is one update.
 
-    Args:
-        config: everything about the run.
-        data: the events.
-
     Raises:
         VotingError: too few agents for the faulty ones that the vote must tolerate.
         ConfigError: options that do not go together, or a rule that is wrong.

@@ -209,14 +209,7 @@ def action_worths(
     streams: Streams,
     probs: Floats,  # (steps, num_streams, NUM_ACTIONS)
 ) -> Floats:  # (steps, num_streams, NUM_ACTIONS)
-    """What more of each action would save, in reward; 0 where no event is.
-
-    Args:
-        rule: the rule.
-        price: of a violation.
-        streams: the events that happened, whether they are threats, and the suspicion.
-        probs: of the actions of whoever decides in each stream.
-    """
+    """What more of each action would save, in reward; 0 where no event is."""
     traces = lay_out(streams, rule.config.scope)
     worths = np.zeros(probs.shape)
     if not traces.num_events:

@@ -73,9 +73,6 @@ class RuleConfig(Config):
 class Rule:
     """A rule that has been read and checked.
 
-    Args:
-        config: as the user wrote it.
-
     Raises:
         ConfigError: the formula is wrong, names a signal there is not, looks ahead without bound
             or too far, has nothing to do with decisions, or the mode does not suit it.
@@ -181,12 +178,8 @@ def default_rules(
 
     An answer to one record says nothing about the next, so each must be answered at once; a stream
     of records changes its decision twice for each lone threat, while a session should settle. Fewer
-    than ten threats, or benign events, cannot tell 0.95 from 0.85.
-
-    Args:
-        task: what is judged.
-        mode: of all of them; a rule about the truth cannot be a shield, so those stay watched.
-        window: events of the windows of rates and shares.
+    than ten threats, or benign events, cannot tell 0.95 from 0.85. A rule about the truth cannot be
+    a shield, so those stay watched. The window is that of rates and shares.
 
     Example:
         >>> for rule in default_rules():

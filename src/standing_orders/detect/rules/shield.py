@@ -192,11 +192,6 @@ class Shield:
     ) -> Shielded:
         """Decide about the next event of every stream; the result counts as what is done.
 
-        Args:
-            proposed: what the team would do.
-            suspicion: what it believes, from 0 to 1.
-            is_valid: streams that have an event; all if None.
-
         Raises:
             ConfigError: a proposal or a suspicion is out of range, or none is given that is needed.
         """
@@ -232,14 +227,7 @@ class Shield:
         is_valid: Bools,  # (num_streams,)
         scopes: tuple[Scope, ...] = ("session", "stream"),
     ) -> None:
-        """Take what is done about the next event of every stream as it is.
-
-        Args:
-            taken: the actions.
-            suspicion: what the team believes.
-            is_valid: streams that have an event.
-            scopes: of the rules that are told.
-        """
+        """Take what is done about the next event of every stream as it is."""
         named = {
             key: tracker.push(taken, suspicion, is_valid=is_valid)
             for key, tracker in self._trackers.items()

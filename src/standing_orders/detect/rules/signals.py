@@ -111,16 +111,7 @@ def _about_truth(threat: Values, sums: Values) -> dict[str, Values]:
 
 
 def compute_signals(streams: Streams, traces: Traces, *, window: int) -> Signals:
-    """Signals of every event of the traces.
-
-    Args:
-        streams: what was decided.
-        traces: its layout; windows and changes do not reach from one trace into another.
-        window: events of the rolling window, at least 1.
-
-    Returns:
-        Arrays (num_events,) by name.
-    """
+    """Signals of every event of the traces."""
     given = streams.suspicion
     return signals_of(
         shares_of(traces.take(streams.actions)),
@@ -139,15 +130,7 @@ def signals_of(
     *,
     window: int,
 ) -> dict[str, Values]:
-    """Signals of decisions given as shares, or as probabilities: what is then expected of them.
-
-    Args:
-        shares: of the four actions; arrays or tensors of floats, like the others.
-        threat: 1 where the event is one.
-        suspicion: from 0 to 1.
-        traces: their layout.
-        window: events of the rolling window.
-    """
+    """Signals of decisions given as shares, or as probabilities: what is then expected of them."""
     index = np.arange(traces.num_events)
     same = (shares * shares[np.maximum(index - 1, 0)]).sum(-1)
     changed = (1 - same) * _like(index != traces.first, threat)
@@ -182,10 +165,6 @@ def observable_signals(
 
 class SignalTracker:
     """The observable signals while the streams grow; each event costs the same.
-
-    Args:
-        num_streams: streams side by side.
-        window: events of the rolling window.
 
     Example:
         >>> tracker = SignalTracker(1, window=2)

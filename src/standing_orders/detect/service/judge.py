@@ -40,12 +40,7 @@ class Options:
 
 
 class Judge:
-    """A team at its last checkpoint, with all that it needs to read events.
-
-    Args:
-        team: as it was trained.
-        standard: what its run says about it.
-    """
+    """A team at its last checkpoint, with all that it needs to read events."""
 
     def __init__(self, team: Team, standard: Standard) -> None:
         self.team, self.standard = team, standard
@@ -105,10 +100,7 @@ def open_team(path: Path) -> Judge:
 class Follower:
     """Judges events as they arrive, batch by batch; the batches change nothing.
 
-    Args:
-        judge: the team.
-        options: how.
-        engine: who votes; the agents in this process if None.
+    Without an engine the agents vote in this process.
     """
 
     def __init__(self, judge: Judge, options: Options, engine: JudgeEngine | None = None) -> None:

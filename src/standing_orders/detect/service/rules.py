@@ -35,12 +35,7 @@ class Trace:
 
 
 class Watch:
-    """The rules of a team in service.
-
-    Args:
-        book: its rules.
-        task: of records all events are one trace.
-    """
+    """The rules of a team in service; of records all events are one trace."""
 
     def __init__(self, book: RuleBook, task: Task) -> None:
         self._book, self._task = book, task

@@ -21,12 +21,7 @@ _MAX_SHARE = 0.1  # of the time that snapshots may take
 
 
 class StreamState:
-    """Snapshots of a stream in a folder of their own.
-
-    Args:
-        folder: of the snapshots.
-        judge: the team; a state of another one is refused.
-    """
+    """Snapshots of a stream in a folder of their own."""
 
     def __init__(self, folder: Path, judge: Judge) -> None:
         self._folder, self._team = folder, _digest(judge)

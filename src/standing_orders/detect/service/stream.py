@@ -45,12 +45,6 @@ def score(
 ) -> Summary:
     """Judge the events of a file or a stream, and write a line for each.
 
-    Args:
-        judge: the team.
-        task: what and where to.
-        engine: who votes; the agents in this process if None.
-        report: told what a user should know.
-
     Raises:
         ConfigError: the output cannot be of that kind.
         DataError: the input cannot be read, or the state is of another stream or another team.

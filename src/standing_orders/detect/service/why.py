@@ -22,12 +22,7 @@ class Reason:
 
 
 class Explainer:
-    """Ablation, column by column, exactly: no gradient and no sample stands for it.
-
-    Args:
-        agents: of the team, without memory.
-        standard: of the run.
-    """
+    """Ablation, column by column, exactly, for agents without memory: no gradient stands for it."""
 
     def __init__(self, agents: list[Agent], standard: Standard) -> None:
         self._agents = agents
