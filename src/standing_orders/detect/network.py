@@ -351,7 +351,7 @@ class TeamNetwork(nn.Module):
         return torch.cat([told.T[:, :, None], seen], dim=2) if self.has_opinions else seen
 
     def act(self, features: Tensor, sessions: Sessions) -> tuple[Tensor, Tensor]:
-        """Log-probabilities (agents, rows, NUM_ACTIONS) of the actions in whole sessions; hidden states."""
+        """Log-probabilities (agents, rows, NUM_ACTIONS) of whole sessions, and hidden states."""
         seen = self._look(self.tell(features))
         hidden = self.actor(seen, sessions)
         logits = self.policy(hidden)

@@ -87,9 +87,7 @@ class Standard(Saved):
         none = np.zeros(0, dtype=np.int64)
         features = np.zeros((0, len(self.columns)), dtype=np.float32)
         start = np.zeros(1, dtype=np.int64)
-        return Events(
-            features, self.columns, self.sources, none > 0, none, self.schema.attack_names, start
-        )
+        return Events(features, self.columns, self.sources, none, self.schema.attack_names, start)
 
 
 def fit_standard(team: Team, data: DataSet) -> Standard | None:

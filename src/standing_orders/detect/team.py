@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -172,15 +172,10 @@ def make_book(config: RulesConfig, task: Task) -> RuleBook:
         rules.append(rule)
     shared = ("price", "target", "price_rate", "max_price")
     values: dict[str, Any] = {name: getattr(config, name) for name in shared}
-    modes = _enforced(config, [rule.name for rule in rules])
-    return RuleBook(
-        [
-            rule.model_copy(
-                update=values | ({"mode": modes.get(rule.name, "watch")} if config.enforce else {})
-            )
-            for rule in rules
-        ]
-    )
+    modes: dict[str, Any] = {rule.name: rule.mode for rule in rules}
+    if config.enforce:
+        modes = _enforced(config, list(modes))
+    return RuleBook([replace(one, mode=modes.get(one.name, "watch"), **values) for one in rules])
 
 
 def _enforced(config: RulesConfig, names: list[str]) -> dict[str, str]:
@@ -247,7 +242,7 @@ def apply_shield(
         is_open = every
         for index in range(first, end):
             doubt = suspicion[index] * every
-            taken = shield.apply(actions[index], suspicion=doubt, is_valid=is_open).actions
+            taken = shield.apply(actions[index], doubt, is_valid=is_open).actions
             actions[index] = taken
             is_open = is_open & (taken < BLOCK)
             if task == "sessions" and not is_open.any():  # every session has ended

@@ -24,7 +24,7 @@ def make_records(num: int = 600, seed: int = 0, *, gap: float = 4.0) -> DataSet:
         features[:, 0] += gap * threat
         names = ("a", "b", "c", "d")
         return Events(
-            features, names, names, threat, np.where(threat, 0, -1), ("scan",),
+            features, names, names, np.where(threat, 0, -1), ("scan",),
             np.arange(count + 1),
         )  # fmt: skip
 

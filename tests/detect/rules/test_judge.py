@@ -1,5 +1,7 @@
 """Smooth margins, and what actions are worth to rules: the derivative of what breaking costs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -60,7 +62,7 @@ def test_signals_of_probabilities_are_what_is_expected_of_draws() -> None:
     traces = lay_out(many, "stream")
     drawn = compute_signals(many, traces, window=4)
     one = lay_out(Streams(draws[:, :1], threat), "stream")
-    soft = signals_of(probs[:, 0], threat[:, 0].astype(float), None, one, window=4)
+    soft = signals_of(probs[:, 0], threat[:, 0].astype(float), np.zeros(6), one, window=4)
     for name, values in soft.items():
         found = traces.put(drawn[name]).mean(axis=1)
         np.testing.assert_allclose(found, values, atol=0.02, err_msg=name)
@@ -145,7 +147,7 @@ def test_rules_that_are_only_watched_are_worth_nothing_and_prices_scale() -> Non
              ("watch", "fine")}  # fmt: skip
     assert not RuleBook([rules["watch"]]).action_worths(streams, probs).any()
     one = RuleBook([rules["fine"]]).action_worths(streams, probs)
-    dear = RuleBook([rules["fine"].model_copy(update={"price": 5.0})])
+    dear = RuleBook([replace(rules["fine"], price=5.0)])
     np.testing.assert_allclose(dear.action_worths(streams, probs), 5 * one)
     assert one[streams.valid][:, 2:].max() < 0 <= one[streams.valid][:, :2].min()
 

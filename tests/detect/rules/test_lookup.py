@@ -25,7 +25,7 @@ def by_events(
     actions, shield = proposed.copy(), Shield(book, 1)
     for first, end in itertools.pairwise(sessions.starts):
         for index in range(first, end):
-            actions[index] = shield.apply(actions[index]).actions
+            actions[index] = shield.apply(actions[index], np.zeros(1)).actions
             if task == "sessions" and actions[index, 0] >= 2:
                 break
         if task == "sessions":

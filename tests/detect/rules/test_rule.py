@@ -4,6 +4,7 @@ import contextlib
 
 import pytest
 
+from standing_orders.detect.config import RulesConfig
 from standing_orders.detect.rules import SIGNALS, Rule, RuleBook, RuleConfig, default_rules
 from standing_orders.errors import ConfigError
 from standing_orders.rules.stl import parse
@@ -125,7 +126,6 @@ def test_signals_of_decisions_and_suspicion_may_be_shielded() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"name": "a.b"}, "name = 'a.b'"),
         ({"mode": "pray"}, "mode = 'pray'"),
         ({"window": 0}, "window = 0"),
         ({"window": 10_001}, "window = 10001"),
@@ -137,7 +137,12 @@ def test_signals_of_decisions_and_suspicion_may_be_shielded() -> None:
 )
 def test_bad_options_are_named(values: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        rule_of("flagged", **values)
+        RulesConfig(**values)
+
+
+def test_a_bad_name_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"name = 'a\.b': a name is a letter"):
+        rule_of("flagged", name="a.b")
 
 
 def test_a_price_above_its_limit_is_refused() -> None:

@@ -40,6 +40,7 @@ from standing_orders.detect.trees import (
     random_state,
     require_both_classes,
 )
+from standing_orders.detect.views import is_for_trees
 from standing_orders.errors import ConfigError
 
 MAX_ROUNDS = {"records": 200, "sessions": 100}  # trees, of which validation keeps the best number
@@ -175,8 +176,9 @@ def prefix_events(
     events: Events, num_events: int, *, is_told_end: bool
 ) -> NDArray[np.int64]:  # (n,), n = number of sessions that are judged
     """The event at which a rule of this prefix decides, of each session that it judges."""
-    rows = events.starts[:-1] + np.minimum(num_events, events.lengths) - 1
-    judged: NDArray[np.int64] = rows[(events.lengths >= num_events) | is_told_end]
+    lengths = events.sessions.lengths
+    rows = events.starts[:-1] + np.minimum(num_events, lengths) - 1
+    judged: NDArray[np.int64] = rows[(lengths >= num_events) | is_told_end]
     return judged
 
 
@@ -256,9 +258,9 @@ class Baselines:
             ConfigError: `mean_events` is below 1.
         """
         train, validation = self.data.train, self.data.validation
-        prefixes: Sequence[int] = prefix_grid(validation.lengths)
+        prefixes: Sequence[int] = prefix_grid(validation.sessions.lengths)
         if mean_events is not None:
-            prefixes = (prefix_for(validation.lengths, mean_events),)
+            prefixes = (prefix_for(validation.sessions.lengths, mean_events),)
         nothing = partial(_constant, 0.0)
         rules = [tune(nothing, nothing(validation), self._validation)]
         for prefix in prefixes:
@@ -305,9 +307,8 @@ class Baselines:
 
     def _boost(self, train: Labelled, validation: Labelled) -> Probability:
         """Boosting on features of events, or of sessions so far, but for numbers in pieces."""
-        is_piece = self.data.train.is_piece
-        repeats = train[0].shape[1] // len(is_piece)
-        kept = np.flatnonzero(~np.append(np.tile(is_piece, repeats), [False])[: train[0].shape[1]])
+        is_kept, size = is_for_trees(self.data.train), train[0].shape[1]
+        kept = np.flatnonzero(np.append(np.tile(is_kept, size // len(is_kept)), [True])[:size])
         (features, is_threat), (judged, truth) = train, validation
         probability = boosted_probability(
             features[:, kept], is_threat, judged[:, kept], truth,

@@ -102,6 +102,6 @@ def _choose(decider: Decider, draws: list[Events]) -> Events:
     events = draws[0]
     highest = np.stack([one.sessions.fold(np.maximum, decider.judge(one).scores) for one in draws])
     chosen = np.where(events.session_is_threat, highest.argmin(axis=0), highest.argmax(axis=0))
-    by_event = chosen[events.session_index]
+    by_event = chosen[events.sessions.index]
     features = np.stack([one.features for one in draws])[by_event, np.arange(events.num_events)]
     return replace(events, features=features)

@@ -12,11 +12,7 @@ import difflib
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated
 
-from pydantic import AfterValidator, Field
-
-from standing_orders.config import Config
 from standing_orders.detect.config import MAX_REACH, Mode
 from standing_orders.detect.data.events import Task
 from standing_orders.detect.rules.signals import SIGNALS
@@ -29,44 +25,28 @@ from standing_orders.rules.stl.obligation import at_every_step
 _CONTEXT = 60  # characters of a long formula shown on either side of the caret
 
 
-def _check_name(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", name):
-        raise ValueError("a name is a letter and up to 39 more letters, digits, _ or -")
-    return name
+@dataclass(frozen=True)
+class RuleConfig:
+    """A rule as it was written; see `config.RulesConfig`, which checks its numbers.
 
+    Raises:
+        ConfigError: the name is none.
+    """
 
-class RuleConfig(Config):
-    """A rule as the user writes it."""
+    name: str  # what logs and tables call it
+    formula: str  # what must hold at every event
+    mode: Mode = "watch"
+    scope: Scope = "session"
+    window: int = 200
+    price: float = 1.0
+    target: float = 0.95
+    price_rate: float = 1.0
+    max_price: float = 100.0
 
-    name: Annotated[str, AfterValidator(_check_name)] = Field(
-        description="What logs and tables call it."
-    )
-    formula: str = Field(description="What must hold at every event, in signal temporal logic.")
-    mode: Mode = Field(
-        "watch",
-        description="watch: log violations and margins. fine: each violation costs `price` reward. "
-        "lagrange: the price is learned until the target is kept. shield: an action that would "
-        "break it for certain is replaced.",
-    )
-    scope: Scope = Field(
-        "session",
-        description="Where windows and obligations end: with the session, or only with the stream "
-        "of sessions.",
-    )
-    window: int = Field(
-        200, ge=1, le=MAX_REACH, strict=True, description="Events of the rolling signals' window."
-    )
-    price: float = Field(
-        1.0, ge=0, description="Reward that a violation costs; lagrange begins with it."
-    )
-    target: float = Field(
-        0.95, gt=0, lt=1, description="lagrange: share of the obligations to be kept."
-    )
-    price_rate: float = Field(
-        1.0, gt=0, description="lagrange: rise of the price per update and unit of violation rate "
-        "above 1 - target."
-    )  # fmt: skip
-    max_price: float = Field(100.0, gt=0, description="lagrange: the price rises no higher.")
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", self.name):
+            wanted = "a name is a letter and up to 39 more letters, digits, _ or -"
+            raise ConfigError(f"name = {self.name!r}: {wanted}")
 
 
 @dataclass(frozen=True)

@@ -70,11 +70,7 @@ class RuleBook:
         return rule.config.price if rule.config.mode in CHARGED else 0.0
 
     def judge(self, streams: Streams) -> Judgement:
-        """Judge streams by every rule.
-
-        Raises:
-            ConfigError: a rule is about suspicion, and none is given.
-        """
+        """Judge streams by every rule."""
         judge = RuleJudge(streams)
         verdicts = {rule.name: judge.judge(rule) for rule in self.rules}
         metrics = {name: found.to_json() for name, found in verdicts.items()}
@@ -95,12 +91,11 @@ class RuleBook:
         return worths
 
     def margin_targets(
-        self, streams: Streams, *, lookahead: int = 10
+        self, streams: Streams
     ) -> NDArray[np.float64]:  # (num_rules, steps, num_streams)
         """What a constraint head should predict, rule by rule; see `RuleJudge.margin_targets`."""
         judge = RuleJudge(streams)
-        targets = [judge.margin_targets(rule, lookahead=lookahead) for rule in self.rules]
-        return np.stack(targets) if targets else np.zeros((0, *streams.shape))
+        return np.stack([judge.margin_targets(rule) for rule in self.rules])
 
     def learn_prices(self, judgement: Judgement) -> list[dict[str, Any]]:
         """Update the learned prices, once per rollout.

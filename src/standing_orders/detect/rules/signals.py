@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from standing_orders.detect.actions import ACTION_NAMES, ALLOW, BLOCK, NUM_ACTIONS
 from standing_orders.detect.rules.streams import Streams, Traces
-from standing_orders.errors import ConfigError
 
 SUSPECTED_FROM = 0.5  # of the suspicion
 Floats = NDArray[np.float64]
@@ -72,20 +71,17 @@ def _restrictive(shares: Values) -> Values:
 
 def _observable(
     shares: Values,  # (..., NUM_ACTIONS)
-    suspicion: Values | None,
+    suspicion: Values,
     changed: Values,
     sums: Values,  # (2, ...): blocks and changes in the window
     window: int,
 ) -> dict[str, Values]:
-    """Signals that need no truth; `suspicion` and `suspected` only if it is given."""
+    """Signals that need no truth."""
     blocks, changes = sums
     restrictive = _restrictive(shares)
-    given = {} if suspicion is None else {
+    return {
         "suspicion": suspicion,
         "suspected": (suspicion >= SUSPECTED_FROM) * 1.0,
-    }  # fmt: skip
-    return {
-        **given,
         "severity": sum(i * shares[..., i] for i in range(1, NUM_ACTIONS)),
         **{name: shares[..., i] for i, name in enumerate(ACTION_NAMES)},
         "flagged": 1 - shares[..., ALLOW],
@@ -112,11 +108,10 @@ def _about_truth(threat: Values, sums: Values) -> dict[str, Values]:
 
 def compute_signals(streams: Streams, traces: Traces, *, window: int) -> Signals:
     """Signals of every event of the traces."""
-    given = streams.suspicion
     return signals_of(
         shares_of(traces.take(streams.actions)),
         traces.take(streams.is_threat).astype(np.float64),
-        None if given is None else traces.take(given).astype(np.float64),
+        traces.take(streams.doubts).astype(np.float64),
         traces,
         window=window,
     )
@@ -125,7 +120,7 @@ def compute_signals(streams: Streams, traces: Traces, *, window: int) -> Signals
 def signals_of(
     shares: Values,  # (num_events, NUM_ACTIONS)
     threat: Values,  # (num_events,)
-    suspicion: Values | None,  # (num_events,)
+    suspicion: Values,  # (num_events,)
     traces: Traces,
     *,
     window: int,
@@ -159,8 +154,8 @@ def observable_signals(
     sums: Floats,  # (2, n): blocks and changes in the window
     window: int,
 ) -> Signals:
-    """Signals of single events by what their window holds, without the suspicion."""
-    return _observable(shares_of(actions), None, changed, sums, window)
+    """Signals of single events without suspicion, by what their window holds."""
+    return _observable(shares_of(actions), np.zeros(len(actions)), changed, sums, window)
 
 
 class SignalTracker:
@@ -169,7 +164,7 @@ class SignalTracker:
     Example:
         >>> tracker = SignalTracker(1, window=2)
         >>> for action in (2, 0, 0):
-        ...     now = tracker.push(np.array([action]))
+        ...     now = tracker.push(np.array([action]), np.zeros(1), is_valid=np.array([True]))
         ...     print(now["blocked_share"], now["changed"])
         [0.5] [0.]
         [0.5] [1.]
@@ -187,7 +182,7 @@ class SignalTracker:
     def peek(
         self,
         actions: NDArray[np.integer[Any]],  # (..., num_streams)
-        suspicion: Floats | None = None,  # (..., num_streams)
+        suspicion: Floats,  # (..., num_streams)
     ) -> Signals:
         """Signals of the next event, if this is what happens; nothing changes.
 
@@ -203,13 +198,13 @@ class SignalTracker:
     def push(
         self,
         actions: NDArray[np.integer[Any]],  # (num_streams,)
-        suspicion: Floats | None = None,  # (num_streams,)
+        suspicion: Floats,  # (num_streams,)
         *,
-        is_valid: NDArray[np.bool_] | None = None,  # (num_streams,)
+        is_valid: NDArray[np.bool_],  # (num_streams,)
     ) -> Signals:
         """Take the next event of every stream that has one, and give its signals."""
         signals = self.peek(actions, suspicion)
-        which = self._streams if is_valid is None else np.flatnonzero(is_valid)
+        which = np.flatnonzero(is_valid)
         place = self._num_seen[which] % self._window
         new = np.stack([signals["restrictive"], signals["changed"]])[:, which]
         self._sums[:, which] += new - self._recent[:, place, which]
@@ -223,14 +218,3 @@ class SignalTracker:
         self._recent[:, :, which] = 0
         self._sums[:, which] = 0
         self._num_seen[which] = 0
-
-
-def check_given(names: frozenset[str], signals: Mapping[str, Floats], rule: str) -> None:
-    """Refuse a rule about suspicion where none is given.
-
-    Raises:
-        ConfigError: with what to do.
-    """
-    for name in sorted(names - signals.keys()):
-        raise ConfigError(f"rule `{rule}`: signal `{name}`: needs the team's suspicion of every "
-                          "event, which was not given")  # fmt: skip

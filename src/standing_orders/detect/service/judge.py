@@ -245,7 +245,7 @@ class Follower:
         own = self._own_features(arrivals, features, order, slots)
         encoder, nothing = self.standard.schema.encoder, np.full(num_events, -1)
         events = Events(
-            own, encoder.columns, encoder.sources, nothing >= 0, nothing, (), starts,
+            own, encoder.columns, encoder.sources, nothing, (), starts,
             is_end=arrivals.is_end[order] if self._with_ends else None,
             before=self.history.before(slots[first_rows], is_new)
             if self.standard.is_summarised else None,

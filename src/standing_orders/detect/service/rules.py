@@ -72,7 +72,7 @@ class Watch:
                 continue
             shield = (self._stream if session is None else self._trace_of(session)).shield
             if shield is not None:
-                taken = shield.apply(proposed[row : row + 1], suspicion=doubts[row : row + 1])
+                taken = shield.apply(proposed[row : row + 1], doubts[row : row + 1])
                 actions[row] = taken.actions[0]
             if session is not None:
                 session.is_ended = bool(actions[row] >= BLOCK)
@@ -142,9 +142,7 @@ class Watch:
         if self._task == "records":
             scopes = ("session", "stream")
         for action, doubt in zip(trace.actions, trace.doubts, strict=True):
-            trace.shield.note(
-                np.array([action]), suspicion=np.array([doubt]), is_valid=_ONE, scopes=scopes
-            )
+            trace.shield.note(np.array([action]), np.array([doubt]), is_valid=_ONE, scopes=scopes)
 
 
 def _can_be_watched(rule: Rule) -> bool:
