@@ -9,8 +9,8 @@ probabilities is its word alone: they make the score, never the verdict.
 import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Any, Literal
+from contextlib import ExitStack
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,7 +162,6 @@ def check_engine(config: TeamConfig, num_agents: int) -> None:
     Committee(num_agents, config.faults, NUM_ACTIONS)
 
 
-@contextmanager
 def open_engine(
     name: EngineName,
     agents: Sequence[Agent],
@@ -170,7 +169,7 @@ def open_engine(
     *,
     address: str | None = None,
     report: Callable[[str], None],
-) -> Iterator[JudgeEngine]:
+) -> JudgeEngine:
     """Who judges, by name: `local`, or `ray` for agents that agree by signed messages.
 
     Raises:
@@ -179,12 +178,6 @@ def open_engine(
     """
     if name == "local" and address is not None:
         raise ConfigError(f"address = {address!r}: only engine = 'ray' has one")
-    engine: Any = (
-        LocalEngine(agents, config)
-        if name == "local"
-        else RayEngine(agents, config, address=address, report=report)
-    )
-    try:
-        yield engine
-    finally:
-        engine.close()
+    if name == "local":
+        return LocalEngine(agents, config)
+    return RayEngine(agents, config, address=address, report=report)

@@ -117,22 +117,6 @@ def tune(statistic: Statistic, values: Values, game: Game) -> StoppingRule:
     return best
 
 
-def _of_columns(
-    probability: Probability, kept: NDArray[np.int64], features: NDArray[np.float32]
-) -> Values:
-    return probability(features[:, kept])
-
-
-def _of_event(probability: Probability, events: Events) -> Values:
-    """P(threat) of each event by itself."""
-    return probability(events.features)
-
-
-def _of_history(probability: Probability, events: Events) -> Values:
-    """P(an attack has begun) by all that the session has shown up to each event."""
-    return probability(events.with_history())
-
-
 def _of_prefix(
     probability: Probability, num_events: int, is_told_end: bool, events: Events
 ) -> Values:
@@ -189,15 +173,28 @@ class Baselines:
     data: DataSet
     config: DetectConfig
 
+    @cached_property
+    def _fits(self) -> dict[str, Callable[[], StoppingRule]]:
+        """How each of them is fitted, in the order of tables."""
+        both: dict[str, Callable[[], StoppingRule]] = {
+            "allow-all": lambda: StoppingRule(partial(_constant, 0.0), float("inf"), ALLOW),
+            "block-all": lambda: StoppingRule(partial(_constant, 1.0), 0.0, BLOCK),
+            "logistic regression": lambda: self._rule(self._logistic),
+        }
+        if self.data.task == "records":
+            return both | {"gradient boosting": lambda: self._rule(self._event)}
+        return both | {
+            "event boosting": lambda: self._rule(self._event),
+            "history boosting": lambda: self._rule(self._history),
+            "sequential test": self._sequential_test,
+            "fixed prefix": self.fixed_prefix,
+            "fixed prefix, told the end": lambda: self.fixed_prefix(is_told_end=True),
+        }
+
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them, in the order of tables."""
-        if self.data.task == "records":
-            return ("allow-all", "block-all", "logistic regression", "gradient boosting")
-        return (
-            "allow-all", "block-all", "logistic regression", "event boosting", "history boosting",
-            "sequential test", "fixed prefix", "fixed prefix, told the end",
-        )  # fmt: skip
+        """All of them."""
+        return tuple(self._fits)
 
     def fit(self, name: str) -> StoppingRule:
         """Fit one of them.
@@ -205,22 +202,7 @@ class Baselines:
         Raises:
             DataError: the training part has only one class.
         """
-        match name:
-            case "allow-all":
-                return StoppingRule(partial(_constant, 0.0), float("inf"), ALLOW)
-            case "block-all":
-                return StoppingRule(partial(_constant, 1.0), 0.0, BLOCK)
-            case "logistic regression":
-                return self._rule(self._logistic)
-            case "gradient boosting" | "event boosting":
-                return self._rule(self._event)
-            case "history boosting":
-                return self._rule(self._history)
-            case "sequential test":
-                return self._sequential_test()
-            case "fixed prefix":
-                return self.fixed_prefix()
-        return self.fixed_prefix(is_told_end=True)
+        return self._fits[name]()
 
     def _rule(self, statistic: Statistic) -> StoppingRule:
         """A classifier at its best threshold: that of the table, or tuned on validation."""
@@ -291,19 +273,25 @@ class Baselines:
 
     @cached_property
     def _event(self) -> Statistic:
+        """P(threat) of each event by itself."""
         parts = (self.data.train, self.data.validation)
-        return partial(_of_event, self._boost(*((part.features, part.is_threat) for part in parts)))
+        probability = self._boost(*((part.features, part.is_threat) for part in parts))
+        return lambda events: probability(events.features)
 
     @cached_property
     def _history(self) -> Statistic:
-        return partial(_of_history, self._boost(*self._so_far))
+        """P(an attack has begun) by all that the session has shown up to each event."""
+        probability = self._boost(*self._so_far)
+        return lambda events: probability(events.with_history())
 
     @cached_property
     def _logistic(self) -> Statistic:
         if self.data.task == "records":
             train = (self.data.train.features, self.data.train.is_threat)
-            return partial(_of_event, logistic_probability(*train, self.config.seed))
-        return partial(_of_history, logistic_probability(*self._so_far[0], self.config.seed))
+            of_event = logistic_probability(*train, self.config.seed)
+            return lambda events: of_event(events.features)
+        of_history = logistic_probability(*self._so_far[0], self.config.seed)
+        return lambda events: of_history(events.with_history())
 
     def _boost(self, train: Labelled, validation: Labelled) -> Probability:
         """Boosting on features of events, or of sessions so far, but for numbers in pieces."""
@@ -314,7 +302,7 @@ class Baselines:
             features[:, kept], is_threat, judged[:, kept], truth,
             seed=self.config.seed, max_rounds=MAX_ROUNDS[self.data.task],
         )  # fmt: skip
-        return partial(_of_columns, probability, kept)
+        return lambda features: probability(features[:, kept])
 
 
 def prefix_grid(lengths: NDArray[np.int64]) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from standing_orders.detect.data.tables import PARQUET_MAGIC, first_line
 from standing_orders.detect.engine import JudgeEngine
 from standing_orders.detect.service.judge import Follower, Judge, Options
 from standing_orders.detect.service.output import Output, output
-from standing_orders.detect.service.source import STDIN, Lines, LineSource, until_end
+from standing_orders.detect.service.source import STDIN, Lines, LineSource
 from standing_orders.detect.service.state import StreamState
 from standing_orders.detect.service.summary import Summary
 from standing_orders.errors import DataError
@@ -44,6 +44,8 @@ def score(
     judge: Judge, task: Task, *, engine: JudgeEngine | None = None, report: Report = print
 ) -> Summary:
     """Judge the events of a file or a stream, and write a line for each.
+
+    The engine, the agents in this process if there is none, is closed at the end.
 
     Raises:
         ConfigError: the output cannot be of that kind.
@@ -132,7 +134,7 @@ class _Stream:
         size = None if self._state is None else self._go_on(self._state, report)
         names = _rule_names(self._follower)
         with output(self._task.out, rules=names, size=size) as self._out:
-            for lines in until_end(self._source, WAIT):
+            while (lines := self._source.read(WAIT)) is not None:
                 self._take(lines)
                 if self._state is not None and self._state.is_due():
                     self._commit(self._state)
