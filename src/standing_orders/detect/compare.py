@@ -29,14 +29,6 @@ EQUAL_PREFIX = "fixed prefix, same events seen"
 MIN_UPDATES = 20  # a team of fewer has hardly left its initial weights
 NEARLY_EQUAL = 0.05  # of the events that the team sees
 JUDGED_BY = {"records": ("f1", "cost"), "sessions": ("mean_cost",)}
-COLUMNS = {
-    "records": ("f1", "f1_at_threshold", "pr_auc", "prevalence", "recall_at_1_percent_fpr",
-                "fpr_at_95_percent_recall", "alarms_per_1000_benign", "cost", "cost_gap",
-                "unseen_recall"),
-    "sessions": ("mean_cost", "mean_events_seen", "detection_rate", "unseen_detection",
-                 "mean_delay", "false_alarm_rate", "false_alarms_per_1000", "early_stop_rate",
-                 "pr_auc_event", "prevalence_event"),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,7 @@ from torch.nn.functional import pad
 
 from standing_orders.detect.actions import NUM_ACTIONS
 from standing_orders.detect.config import TeamConfig
-from standing_orders.detect.network import (
-    ROWS_TOGETHER,
-    Actor,
-    Eyes,
-    Seen,
-    TeamNetwork,
-    eyes_of,
-)
+from standing_orders.detect.network import ROWS_TOGETHER, Actor, Eyes, Seen, TeamNetwork, eyes_of
 from standing_orders.errors import NumericsError
 from standing_orders.voting import decide
 
@@ -81,19 +74,17 @@ class Agent:
         self.actor, self.eyes = actor, eyes
         self.remembered = np.zeros((2, 0, actor.memory_size), dtype=np.float32)  # by slot
 
+    @torch.no_grad()
     def judge(self, batch: Batch, seen: Seen) -> tuple[Tensor, Tensor]:
         """Log-probabilities (num_events, NUM_ACTIONS) of the actions, and the hidden states.
 
         What is seen may be followed by rows that are no events.
         """
-        with torch.no_grad():
-            return self._remember(seen, batch)
-
-    def _remember(self, seen: Seen, batch: Batch) -> tuple[Tensor, Tensor]:
         if self.actor.memory is None:
             log_probs, hidden, _ = self._run(seen, None)
             return log_probs[: len(batch.slots)], hidden[: len(batch.slots)]
-        self._make_room(int(batch.slots.max(initial=-1)) + 1)
+        if (more := int(batch.slots.max(initial=-1)) + 1 - self.remembered.shape[1]) > 0:
+            self.remembered = np.pad(self.remembered, ((0, 0), (0, more), (0, 0)))
         told: list[tuple[Tensor, Tensor]] = []
         order: list[NDArray[np.int64]] = []
         for rows in waves(batch.slots):
@@ -107,10 +98,6 @@ class Agent:
         back = np.argsort(np.concatenate(order))
         log_probs, hidden = (torch.cat(one)[back] for one in zip(*told, strict=True))
         return log_probs, hidden
-
-    def _make_room(self, num_slots: int) -> None:
-        if (more := num_slots - self.remembered.shape[1]) > 0:
-            self.remembered = np.pad(self.remembered, ((0, 0), (0, more), (0, 0)))
 
     def _run(self, seen: Seen, memory: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
         """Through the network in blocks whose sizes do not change the sums."""
@@ -186,7 +173,8 @@ class LocalEngine:
     def judge(self, batch: Batch) -> Ballots:
         """Judge the next events."""
         told = torch.stack([log_probs for log_probs, _ in ask(self.agents, batch)])
-        return count_ballots(told, self.config)
+        probs, likeliest = opinion_of(told)
+        return Ballots(probs, likeliest.T, count_votes(likeliest.T, probs, self.config))
 
     def memory(self) -> dict[str, NDArray[np.float32]]:
         """What the agents remember."""
@@ -204,13 +192,6 @@ class LocalEngine:
 
     def close(self) -> None:
         """Nothing to let go of."""
-
-
-def count_ballots(log_probs: Tensor, config: TeamConfig) -> Ballots:  # (agents, events, 4)
-    """The vote of agents that say what they think."""
-    probs, likeliest = opinion_of(log_probs)
-    votes = likeliest.T
-    return Ballots(probs, votes, count_votes(votes, probs, config))
 
 
 def opinion_of(log_probs: Tensor) -> tuple[NDArray[np.float64], NDArray[np.int8]]:

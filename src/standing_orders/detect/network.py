@@ -284,14 +284,8 @@ class TeamNetwork(nn.Module):
     """Actors, critics, trees and constraint heads of a team.
 
     Rows of features may be *told*: what the agents' trees say about them, scaled, stands behind the
-    features, a column for each agent. Where it does not, the trees are asked.
-
-    Args:
-        views: features that each agent sees.
-        num_features: of an event.
-        config: the team.
-        rules: whose margins the constraint heads foresee.
-        seed: of the initial weights.
+    features, a column for each agent. Where it does not, the trees are asked. The constraint heads
+    foresee the margins of the rules.
     """
 
     worths: Tensor  # (NUM_ACTIONS, 2): see `first_logits`; the learner puts them here

@@ -33,7 +33,6 @@ from standing_orders.voting import Committee
 from standing_orders.voting.actors import RayVote
 from standing_orders.voting.agent import Trial
 
-EngineName = Literal["local", "ray"]
 EVENTS_TOGETHER = 100
 
 
@@ -87,7 +86,11 @@ class RayEngine:
         report: Callable[[str], None],
         trials: Mapping[int, Trial] | None = None,
     ) -> None:
-        check_engine(config, len(agents))
+        if config.vote != "quorum":
+            raise ConfigError(
+                f"team.vote = {config.vote!r}: only a quorum vote has an engine 'ray'"
+            )
+        Committee(len(agents), config.faults, NUM_ACTIONS)
         self._config = config
         self._views = [agent.eyes.view for agent in agents]
         self._has_memory = agents[0].actor.memory_size > 0
@@ -150,20 +153,8 @@ class RayEngine:
         self._stack.close()
 
 
-def check_engine(config: TeamConfig, num_agents: int) -> None:
-    """Refuse a team that cannot agree by messages.
-
-    Raises:
-        ConfigError: it does not vote.
-        VotingError: too few agents.
-    """
-    if config.vote != "quorum":
-        raise ConfigError(f"team.vote = {config.vote!r}: only a quorum vote has an engine 'ray'")
-    Committee(num_agents, config.faults, NUM_ACTIONS)
-
-
 def open_engine(
-    name: EngineName,
+    name: Literal["local", "ray"],
     agents: Sequence[Agent],
     config: TeamConfig,
     *,

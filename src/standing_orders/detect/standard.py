@@ -1,7 +1,6 @@
 """What a run saves beside its weights, so that its folder alone is enough to judge new events."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -61,11 +60,7 @@ def fit_calibration(
     from sklearn.isotonic import IsotonicRegression  # type: ignore[import-untyped]  # noqa: PLC0415
 
     model = IsotonicRegression(y_min=0.0, y_max=1.0).fit(scores, is_threat)
-    return Calibration(_floats(model.X_thresholds_), _floats(model.y_thresholds_))
-
-
-def _floats(values: Sequence[float]) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)
+    return Calibration(tuple(model.X_thresholds_.tolist()), tuple(model.y_thresholds_.tolist()))
 
 
 @dataclass(frozen=True, eq=False)

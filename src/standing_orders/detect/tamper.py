@@ -98,12 +98,6 @@ def with_tampered_copies(
     hides something. In proportion a few benign sessions are copied too, so that a sensor that
     contradicts the others counts for much, and not for everything.
 
-    Args:
-        events: of the training part.
-        sensors: the features that each of them delivers.
-        share: 0 to 1 for each sensor.
-        seed: of what is copied and of the lies.
-
     Returns:
         The events, and for each session the number of the one that it is, or is a copy of.
     """

@@ -48,13 +48,9 @@ class Judged(Decisions):
 
 
 class Team:
-    """Agents that judge whole sessions together, trained or not.
+    """Agents that judge whole sessions together, trained or not, by a settled config.
 
-    Args:
-        network: of the agents.
-        config: a settled one: what they see and how they decide.
-        task: records or sessions.
-        book: rules of mode `shield` replace decisions; None: nothing is replaced.
+    Rules of mode `shield` replace decisions; without a book nothing is replaced.
     """
 
     def __init__(

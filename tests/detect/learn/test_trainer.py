@@ -145,7 +145,7 @@ def test_prices_rise_while_a_rule_is_broken_and_the_curves_are_recorded() -> Non
     kept = np.mean([record["team"]["reward"] for record in records[-10:]])
     unpriced = np.mean([record["team"]["reward"] for record in free[-10:]])
     assert kept < unpriced  # the price of the rule in reward
-    assert trainer.book.to_json()["stopped"]["price"] == records[-1]["prices"][0]["next_price"]
+    assert trainer.book.prices["stopped"] == records[-1]["prices"][0]["next_price"]
 
 
 def test_options_that_do_not_go_together_are_refused() -> None:

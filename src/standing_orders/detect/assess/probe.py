@@ -4,9 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import (  # type: ignore[import-untyped]
-    HistGradientBoostingClassifier,
-)
+from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped]
 from sklearn.model_selection import StratifiedKFold  # type: ignore[import-untyped]
 
 from standing_orders.detect.data.events import DataSet, Events, Task

@@ -61,11 +61,7 @@ def assess_tampering(
 ) -> list[TamperFigures]:
     """The main figure on the test part under each attack, for the worst of all sensors.
 
-    Args:
-        decider: what is judged.
-        data: the events; the attacker has seen the benign ones of the training part.
-        config: costs, sensors and the seed of the attacker.
-        attacks: what the attacker does.
+    The attacker has seen the benign events of the training part.
     """
     test, main = data.test, main_figure(data.task)
     game = config.game_of(test, data.task)

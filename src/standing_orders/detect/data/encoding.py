@@ -205,10 +205,6 @@ def fit_encoder(
     return Encoder(tuple(parts)), dropped
 
 
-def _signed_log(x: NDArray[np.float64], unit: float | NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.sign(x) * np.log1p(np.abs(x) / unit)
-
-
 def _fit_numbers(
     column: NumericColumn, rows: NDArray[np.int64], pieces: int
 ) -> NumberEncoder | None:
@@ -221,7 +217,7 @@ def _fit_numbers(
     sizes = np.abs(finite[finite != 0])
     unit = float(np.median(sizes)) if len(sizes) else 1.0
     filled = np.clip(np.where(np.isnan(values), median, values), low, high)
-    z = _signed_log(filled, unit)
+    z = np.sign(filled) * np.log1p(np.abs(filled) / unit)
     edges = np.unique(np.quantile(finite, np.linspace(0, 1, pieces + 1)))
     return NumberEncoder(
         name=column.name,

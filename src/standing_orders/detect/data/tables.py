@@ -11,12 +11,7 @@ import pyarrow.compute as pa_compute  # type: ignore[import-untyped]
 import pyarrow.csv as pa_csv  # type: ignore[import-untyped]
 import pyarrow.parquet as pa_parquet  # type: ignore[import-untyped]
 
-from standing_orders.detect.data.lines import (
-    MAX_COLUMNS,
-    distinct_names,
-    find_dialect,
-    read_events,
-)
+from standing_orders.detect.data.lines import MAX_COLUMNS, distinct_names, find_dialect, read_events
 from standing_orders.detect.data.options import DataConfig
 from standing_orders.errors import DataError
 from standing_orders.memory import require_memory

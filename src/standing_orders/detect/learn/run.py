@@ -129,11 +129,7 @@ def resume(
 ) -> Trainer:
     """Go on with a run that was stopped or killed; it ends in the same bits as without that.
 
-    Args:
-        path: the run folder.
-        iterations: a larger budget of updates, for a run that has used its own.
-        on_update: called with the record of every update.
-        report: told what a user should know.
+    One that has used its budget of updates may be given a larger one; see `train` for the rest.
 
     Raises:
         CheckpointError: the folder holds no such run, another process writes it, or the events

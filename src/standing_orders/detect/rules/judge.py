@@ -19,12 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from standing_orders.detect.rules.rule import Rule
-from standing_orders.detect.rules.signals import (
-    SIGNALS,
-    Signals,
-    compute_signals,
-    signals_of,
-)
+from standing_orders.detect.rules.signals import SIGNALS, Signals, compute_signals, signals_of
 from standing_orders.detect.rules.streams import Scope, Streams, Traces, lay_out
 from standing_orders.rules.stl import signals as names_of
 from standing_orders.rules.stl.obligation import judge

@@ -21,8 +21,7 @@ from standing_orders.errors import ConfigError
 from standing_orders.rules.stl import Formula, history, horizon, parse, syntax
 from standing_orders.rules.stl import signals as names_of
 from standing_orders.rules.stl.obligation import at_every_step
-
-_CONTEXT = 60  # characters of a long formula shown on either side of the caret
+from standing_orders.rules.stl.parser import point_at
 
 
 @dataclass(frozen=True)
@@ -136,19 +135,11 @@ class Rule:
 
     def _unknown(self, name: str) -> str:
         """That there is no such signal, the place with a caret, and the signals there are."""
-        text, place = self.config.formula, self._position(name)
-        first = text.rfind("\n", 0, place) + 1
-        line, column = text[first:].split("\n", 1)[0], place - first
-        left, right = max(0, column - _CONTEXT), column + _CONTEXT
-        shown = ("..." if left else "") + line[left:right] + ("..." if right < len(line) else "")
-        pad = re.sub(r"[^\t]", " ", ("..." if left else "") + line[left:column])
-        row = f"line {text.count(chr(10), 0, place) + 1}, " if "\n" in text else ""
         close = difflib.get_close_matches(name, SIGNALS, n=1)
         hint = f" (did you mean `{close[0]}`?)" if close else ""
-        return (
-            f"rule `{self.name}`: formula, {row}column {column + 1}: no signal is called "
-            f"`{name}`{hint}\n  {shown}\n  {pad}^\nsignals: {', '.join(SIGNALS)}"
-        )
+        problem = f"no signal is called `{name}`{hint}"
+        shown = point_at(self.config.formula, self._position(name), problem)
+        return f"rule `{self.name}`: {shown}\nsignals: {', '.join(SIGNALS)}"
 
 
 def default_rules(

@@ -57,7 +57,7 @@ class RuleBook:
         if check:
             for rule in self.rules:
                 check_can_fail(rule)
-        self._prices = Prices([rule.config for rule in self.rules_of("lagrange")])
+        self.prices = Prices([rule.config for rule in self.rules_of("lagrange")])  # learned
 
     def rules_of(self, *modes: Mode) -> tuple[Rule, ...]:
         """The rules with one of these modes."""
@@ -65,8 +65,8 @@ class RuleBook:
 
     def price(self, rule: Rule) -> float:
         """Reward that a violation costs at present; 0 for a rule that is not charged."""
-        if rule.name in self._prices:
-            return self._prices[rule.name]
+        if rule.name in self.prices:
+            return self.prices[rule.name]
         return rule.config.price if rule.config.mode in CHARGED else 0.0
 
     def judge(self, streams: Streams) -> Judgement:
@@ -104,19 +104,7 @@ class RuleBook:
             One plain record per learned price, with what it was paid at and what it becomes.
         """
         verdicts = judgement.verdicts.items()
-        return self._prices.learn({name: found.violation_rate for name, found in verdicts})
-
-    def to_json(self) -> dict[str, Any]:
-        """Learned prices as plain data, for a checkpoint."""
-        return self._prices.to_json()
-
-    def load_json(self, data: Any) -> None:
-        """Go on with the prices of a checkpoint.
-
-        Raises:
-            CheckpointError: they are not those of these rules. Nothing changes.
-        """
-        self._prices.load_json(data)
+        return self.prices.learn({name: found.violation_rate for name, found in verdicts})
 
 
 def try_out(rule: Rule) -> tuple[int, int, int]:

@@ -57,9 +57,7 @@ class Judge:
     ) -> Verdicts:
         """Judge all events of a table, in its order; every session begins and ends in it.
 
-        Args:
-            table: with the columns of the training file, in any order; no label is needed.
-            options: see there.
+        It has the columns of the training file, in any order; no label is needed.
 
         Raises:
             ConfigError: it is no table.

@@ -224,8 +224,7 @@ _TYPES = {
 
 def no_columns(rules: Sequence[str]) -> Columns:
     """What there is of no event."""
-    fields = (*_NUMBERS, *_WORDS, "why", "end", "proposed", "unfit")
-    return {**{name: [] for name in fields}, "margins": {name: [] for name in rules}}
+    return unreadable(1, {}, [*rules]).columns(np.zeros(0, dtype=np.int64))
 
 
 def flat_table(columns: Columns) -> pa.Table:
