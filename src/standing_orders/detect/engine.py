@@ -202,7 +202,8 @@ def opinion_of(log_probs: Tensor) -> tuple[NDArray[np.float64], NDArray[np.int8]
     """
     told = log_probs.numpy()
     if not np.isfinite(told).all():
-        raise NumericsError("log-probabilities of an agent are not finite")
+        agent = f"agent {np.argwhere(~np.isfinite(told))[0, 0]}" if told.ndim == 3 else "an agent"
+        raise NumericsError(f"log-probabilities of {agent} are not finite")
     probs = np.exp(told.astype(np.float64))
     return probs, probs.argmax(axis=-1).astype(np.int8)
 

@@ -14,12 +14,20 @@ from standing_orders.detect.actions import ALLOW, BLOCK
 from standing_orders.detect.config import DetectConfig, Mode, RulesConfig
 from standing_orders.detect.costs import Game, play
 from standing_orders.detect.data.events import Events, Sessions, Task
-from standing_orders.detect.engine import Batch, Outcome, Votes, agents_of, ask, count_votes
+from standing_orders.detect.engine import (
+    Batch,
+    Outcome,
+    Votes,
+    agents_of,
+    ask,
+    count_votes,
+    opinion_of,
+)
 from standing_orders.detect.network import TeamNetwork
 from standing_orders.detect.rules import RuleBook, RuleConfig, Shield, Streams, default_rules
 from standing_orders.detect.rules.lookup import fits_a_table, shield_by_tables
 from standing_orders.detect.views import split_views, with_end_mark, with_summary
-from standing_orders.errors import ConfigError, NumericsError
+from standing_orders.errors import ConfigError
 from standing_orders.memory import require_memory
 from standing_orders.seeding import child_seed
 
@@ -81,11 +89,8 @@ class Team:
         return self._judge(log_probs, hidden, sessions)
 
     def _judge(self, log_probs: Tensor, hidden: Tensor, sessions: Sessions) -> Judged:
-        if not torch.isfinite(log_probs).all():
-            agent = int((~torch.isfinite(log_probs)).nonzero()[0, 0])
-            raise NumericsError(f"log-probabilities of agent {agent} are not finite")
-        probs = np.exp(log_probs.numpy().astype(np.float64))
-        votes = probs.argmax(axis=-1).T.astype(np.int8)
+        probs, likeliest = opinion_of(log_probs)
+        votes = likeliest.T
         outcomes, shielded = self.outcomes([votes], probs, sessions)
         outcome = next(outcomes)
         return Judged(

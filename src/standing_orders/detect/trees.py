@@ -17,8 +17,8 @@ from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyp
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from torch import Tensor, nn
 
+from standing_orders.detect.data.labels import check_classes
 from standing_orders.detect.kernels import add_leaves, bar_leaves
-from standing_orders.errors import DataError
 from standing_orders.seeding import child_seed
 
 MAX_LEAVES = 31  # of a tree
@@ -51,24 +51,13 @@ def boost(
     Raises:
         DataError: there is only one class.
     """
-    require_both_classes(is_threat)
+    check_classes(is_threat, "the training part")
     model = HistGradientBoostingClassifier(
         max_iter=rounds, learning_rate=learning_rate, max_leaf_nodes=MAX_LEAVES,
         early_stopping=False, random_state=random_state(seed),
     )  # fmt: skip
     with one_thread():
         return model.fit(features, is_threat)
-
-
-def require_both_classes(is_threat: NDArray[np.bool_]) -> None:
-    """Refuse to learn from one class alone.
-
-    Raises:
-        DataError: there is only one.
-    """
-    if is_threat.all() or not is_threat.any():
-        kind = "threats" if is_threat.any() else "benign events"
-        raise DataError(f"the training part has nothing but {kind}: a classifier needs both")
 
 
 def log_loss(log_odds: NDArray[np.float64], is_threat: NDArray[np.bool_]) -> float:

@@ -32,13 +32,13 @@ from standing_orders.detect.actions import ALERT, ALLOW, BLOCK, QUARANTINE
 from standing_orders.detect.config import DetectConfig
 from standing_orders.detect.costs import Game, best_flag, optimal_threshold, stop_rewards
 from standing_orders.detect.data.events import DataSet, Events, Sessions
+from standing_orders.detect.data.labels import check_classes
 from standing_orders.detect.team import Decisions
 from standing_orders.detect.trees import (
     best_rounds,
     boost,
     one_thread,
     random_state,
-    require_both_classes,
 )
 from standing_orders.detect.views import is_for_trees
 from standing_orders.errors import ConfigError
@@ -332,7 +332,7 @@ def logistic_probability(
     seed: int,
 ) -> Probability:
     """Fit a logistic regression and return its P(threat)."""
-    require_both_classes(is_threat)
+    check_classes(is_threat, "the training part")
     model = LogisticRegression(max_iter=LOGISTIC_ITERATIONS, random_state=random_state(seed))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # near enough is good enough here
