@@ -164,8 +164,7 @@ def open_engine(
     """Who judges, by name: `local`, or `ray` for agents that agree by signed messages.
 
     Raises:
-        ConfigError: an address is given to the local engine; or see `RayEngine`.
-        VotingError, WorkerError: see `RayEngine`.
+        ConfigError, VotingError, WorkerError: see `RayEngine`; the local engine has no address.
     """
     if name == "local" and address is not None:
         raise ConfigError(f"address = {address!r}: only engine = 'ray' has one")

@@ -80,9 +80,6 @@ class Team:
         """Judge events that are prepared already, (num_events, num_features), for learning.
 
         All at once, so its last bits may differ from those of `judge`.
-
-        Raises:
-            NumericsError: a probability is not finite.
         """
         with torch.no_grad():
             log_probs, hidden = self.network.act(features, sessions)

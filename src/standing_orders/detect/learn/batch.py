@@ -60,11 +60,7 @@ def collect(
     *,
     seed: int,
 ) -> Rollout:
-    """Let the team, without a shield, judge a batch.
-
-    Raises:
-        NumericsError: a probability is not finite.
-    """
+    """Let the team, without a shield, judge a batch."""
     judged = team.judge_rows(features, game.sessions)
     actions = draw(judged.log_probs.numpy(), seed)
     streams = as_streams(game, team.task, judged.actions, judged.scores)

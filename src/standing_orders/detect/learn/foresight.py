@@ -93,11 +93,7 @@ def validation_batch(judged: Judged, game: Game, task: Task, book: RuleBook) -> 
 def learn_margins(
     heads: ConstraintHeads, optimiser: torch.optim.Optimizer, batch: ValidationBatch, *, seed: int
 ) -> None:
-    """Improve the heads; only their own weights have a gradient.
-
-    Raises:
-        NumericsError: the loss is not finite.
-    """
+    """Improve the heads; only their own weights have a gradient."""
     heads.note(batch.margins)
     goals = (batch.margins - heads.mean) / heads.spread
 

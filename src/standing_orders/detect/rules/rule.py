@@ -26,11 +26,7 @@ from standing_orders.rules.stl.parser import point_at
 
 @dataclass(frozen=True)
 class RuleConfig:
-    """A rule as it was written; see `config.RulesConfig`, which checks its numbers.
-
-    Raises:
-        ConfigError: the name is none.
-    """
+    """A rule as it was written; see `config.RulesConfig`, which checks its numbers."""
 
     name: str  # what logs and tables call it
     formula: str  # what must hold at every event

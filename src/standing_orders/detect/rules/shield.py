@@ -7,7 +7,7 @@ an obligation that is still open when a trace ends is beyond it, for it cannot s
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,10 +35,7 @@ class _Group:
 
     monitor: Monitor
     streams: NDArray[np.int64]  # (batch_size,): of the monitor
-    is_member: Bools = field(init=False)  # (batch_size,): False once the stream has left
-
-    def __post_init__(self) -> None:
-        self.is_member = np.ones(len(self.streams), dtype=np.bool_)
+    is_member: Bools  # (batch_size,): False once the stream has left
 
     def split(self, is_active: Bools) -> "_Group":  # (batch_size,)
         """Leave behind the members that are not active."""
@@ -109,7 +106,7 @@ class _MonitorBank:
         beginning = np.flatnonzero(self._is_new & is_valid)
         if len(beginning):
             monitor = Monitor(self.rule.body, batch_size=len(beginning))
-            active.append(_Group(monitor, beginning))
+            active.append(_Group(monitor, beginning, np.ones(len(beginning), dtype=np.bool_)))
             self._groups.append(active[-1])
             self._is_new[beginning] = False
         return active

@@ -23,11 +23,6 @@ class Streams:
         suspicion: what the team itself believed before it decided, from 0 to 1; 0 if None.
         is_over: whether the streams end with the last step. If not, obligations that are still
             open there get no verdict.
-
-    Example:
-        >>> streams = Streams(np.array([[0], [2]]), np.array([[False], [True]]))
-        >>> streams.shape
-        (2, 1)
     """
 
     actions: NDArray[np.integer[Any]]  # (steps, num_streams)

@@ -7,7 +7,7 @@ the truth, or look back without bound, have no margin here.
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ class Trace:
 
     actions: deque[int]
     doubts: deque[float]  # the team's suspicion
-    shield: Shield | None = field(default=None, repr=False)
+    shield: Shield | None
 
 
 class Watch:
