@@ -191,9 +191,9 @@ def test_team_term_is_agreement_plus_twice_accuracy() -> None:
 
 
 def test_description_of_records_has_rewards_and_both_thresholds() -> None:
-    rows = describe_records(CostConfig().rewards(), 0.089, (0.7,))
+    rows = describe_records(CostConfig().rewards(), 0.089)
     assert list(rows)[:3] == ["allow-all", "block-all", "perfect, by alerts"]
-    assert "70 % accurate, by blocks" in rows
+    assert "85 % accurate, by blocks" in rows
     assert rows["threshold of alert on P(threat)"] == pytest.approx(9 / 29)
     assert rows["threshold of block on P(threat)"] == pytest.approx(10.5 / 29)
 
