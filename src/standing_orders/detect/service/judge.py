@@ -10,7 +10,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from standing_orders.detect.actions import ALERT, ALLOW
-from standing_orders.detect.data.columns import plain_values, read_times, read_words
+from standing_orders.detect.data.columns import NumericColumn, plain_values, read_times, read_words
+from standing_orders.detect.data.drift import count_columns
 from standing_orders.detect.data.events import Events
 from standing_orders.detect.data.options import fill_options
 from standing_orders.detect.data.sessions import GAP
@@ -18,7 +19,7 @@ from standing_orders.detect.engine import Agent, Batch, JudgeEngine, LocalEngine
 from standing_orders.detect.learn.run import load_alone
 from standing_orders.detect.service.rules import Watch
 from standing_orders.detect.service.sessions import NO_ROW, Arrivals, HistoryTable, SessionTable
-from standing_orders.detect.service.summary import Summary, Tally, drift_of
+from standing_orders.detect.service.summary import SCORE, Summary, Tally, drift_of
 from standing_orders.detect.service.verdicts import Verdicts, merge, unreadable
 from standing_orders.detect.service.why import Explainer
 from standing_orders.detect.standard import Standard
@@ -131,7 +132,7 @@ class Follower:
         if GAP in self.standard.schema.inputs:
             good = good.append_column(GAP, pa.array(arrivals.gaps))
         reading = self.standard.schema.read(good)
-        self.tally.add_columns(reading.columns, self.standard)
+        self.tally.add_bins(count_columns(reading.columns, self.standard.schema.histograms))
         told = self._judge(arrivals, reading.features)
         unfit: dict[int, list[str]] = {}
         for what, mask in reading.misfits.items():
@@ -198,7 +199,7 @@ class Follower:
         batch = Batch(prepared, slots, arrivals.places == 0)
         ballots = self.engine.judge(batch)
         scores = suspicion_of(ballots.probs)
-        self.tally.add_scores(scores, self.standard)
+        self.tally.add_bins({SCORE: self.standard.scores.count(NumericColumn(SCORE, scores))})
         proposed = ballots.outcome.actions
         actions, counts = self.watch.decide(proposed, scores, arrivals.sessions)
         margins = {}

@@ -199,7 +199,7 @@ class _Stream:
                 if self._state is not None and self._state.is_due():
                     self._commit(self._state)
             if self._state is None:
-                self._write(self._follower.close(), np.array([self._offset]))
+                self._out.write(self._follower.close().columns(np.array([self._offset])))
             else:  # the stream may go on another day, and its sessions with it
                 self._commit(self._state)
 
@@ -217,11 +217,8 @@ class _Stream:
         """Judge some lines; only then do they count as read."""
         for block, offsets in self._blocks(lines):
             told = self._follower.judge(block.table, block.faults)
-            self._write(told, offsets)
+            self._out.write(told.columns(offsets))
         self._offset = lines.next_offset
-
-    def _write(self, told: Any, offsets: NDArray[np.int64]) -> None:
-        self._out.write(told.columns(offsets))
 
     def _blocks(self, lines: Lines) -> Iterator[tuple[Block, NDArray[np.int64]]]:
         """Events that can be read together: a Zeek log may change its columns on the way."""

@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.detect.actions import ACTION_NAMES, ALLOW
-from standing_orders.detect.data.columns import Column, NumericColumn
-from standing_orders.detect.data.drift import DRIFTED, MIN_EVENTS, count_columns
+from standing_orders.detect.data.drift import DRIFTED, MIN_EVENTS
 from standing_orders.detect.service.verdicts import Verdicts
 from standing_orders.detect.standard import Standard
 from standing_orders.tables import Column as TableColumn
@@ -52,15 +50,8 @@ class Tally:
             self.first_time = float(np.fmin(self.first_time, known.min()))
             self.last_time = float(np.fmax(self.last_time, known.max()))
 
-    def add_columns(self, columns: Sequence[Column], standard: Standard) -> None:
-        """Count values by the bins of training."""
-        self._add_bins(count_columns(columns, standard.schema.histograms))
-
-    def add_scores(self, scores: NDArray[np.float64], standard: Standard) -> None:
-        """Count scores by the bins of the validation part."""
-        self._add_bins({SCORE: standard.scores.count(NumericColumn(SCORE, scores))})
-
-    def _add_bins(self, counts: dict[str, NDArray[np.int64]]) -> None:
+    def add_bins(self, counts: dict[str, NDArray[np.int64]]) -> None:
+        """Count values by the bins of training, and scores by those of the validation part."""
         for name, own in counts.items():
             self.bins[name] = self.bins[name] + own if name in self.bins else own
 
