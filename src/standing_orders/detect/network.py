@@ -98,7 +98,7 @@ class ConstraintHeads(nn.Module):
 
 def windows_of(rules: Sequence[Rule]) -> list[Rule]:
     """One rule for each window that rules look at: those of a scope and a length."""
-    return list({(rule.config.scope, rule.config.window): rule for rule in rules}.values())
+    return list({(rule.scope, rule.window): rule for rule in rules}.values())
 
 
 class _Memory(nn.Module):

@@ -1,6 +1,7 @@
 """A team judges events: from features to probabilities, ballots, decisions and rule streams."""
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +25,7 @@ from standing_orders.detect.engine import (
     opinion_of,
 )
 from standing_orders.detect.network import TeamNetwork
-from standing_orders.detect.rules import RuleBook, RuleConfig, Shield, Streams, default_rules
+from standing_orders.detect.rules import Rule, RuleBook, Shield, Streams, default_rules
 from standing_orders.detect.rules.lookup import fits_a_table, shield_by_tables
 from standing_orders.detect.views import split_views, with_end_mark, with_summary
 from standing_orders.errors import ConfigError
@@ -155,25 +156,30 @@ def make_book(config: RulesConfig, task: Task) -> RuleBook:
     Raises:
         ConfigError: a rule is wrong or has no proper name, or `enforce` names no rule or no mode.
     """
-    rules = list(default_rules(task, mode=config.mode, window=config.window)) * config.defaults
-    for text in config.own:
-        name, colon, formula = text.partition(":")
-        if not colon:
-            raise ConfigError(f"rules.own = {text!r}: must be NAME: FORMULA")
-        try:
-            rule = RuleConfig(
-                name=name.strip(), formula=formula.strip(), mode=config.mode, scope=config.scope,
-                window=config.window,
-            )  # fmt: skip
-        except ConfigError as err:
-            raise ConfigError(f"rules.own = {text!r}: {err}") from err
-        rules.append(rule)
-    shared = ("price", "target", "price_rate", "max_price")
-    values: dict[str, Any] = {name: getattr(config, name) for name in shared}
+    rules = default_rules(task, mode=config.mode, window=config.window) * config.defaults
+    own = [_read_rule(text) for text in config.own]
     modes: dict[str, Any] = {rule.name: rule.mode for rule in rules}
+    modes |= {name: config.mode for name, _ in own}
     if config.enforce:
         modes = _enforced(config, list(modes))
-    return RuleBook([replace(one, mode=modes.get(one.name, "watch"), **values) for one in rules])
+    shared = ("price", "target", "price_rate", "max_price")
+    values: dict[str, Any] = {name: getattr(config, name) for name in shared}
+    reach: dict[str, Any] = {"scope": config.scope, "window": config.window}
+    return RuleBook(
+        [replace(one, mode=modes.get(one.name, "watch"), **values) for one in rules]
+        + [Rule(*one, mode=modes.get(one[0], "watch"), **reach, **values) for one in own]
+    )
+
+
+def _read_rule(text: str) -> tuple[str, str]:
+    """Name and formula of a rule of the user's own."""
+    name, colon, formula = (part.strip() for part in text.partition(":"))
+    if not colon:
+        raise ConfigError(f"rules.own = {text!r}: must be NAME: FORMULA")
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", name):
+        wanted = "a name is a letter and up to 39 more letters, digits, _ or -"
+        raise ConfigError(f"rules.own = {text!r}: name = {name!r}: {wanted}")
+    return name, formula
 
 
 def _enforced(config: RulesConfig, names: list[str]) -> dict[str, str]:

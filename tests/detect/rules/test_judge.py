@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from standing_orders.detect.rules import Rule, RuleBook, RuleConfig, Streams
+from standing_orders.detect.rules import Rule, RuleBook, Streams
 from standing_orders.detect.rules.judge import (
     action_worths,
     smooth_trace_robustness,
@@ -33,7 +33,7 @@ def random_probs(shape: tuple[int, ...], seed: int) -> np.ndarray:
 
 
 def rule_of(formula: str, **options: object) -> Rule:
-    return Rule(RuleConfig(name="rule", formula=formula, window=5, **options))
+    return Rule(name="rule", formula=formula, window=5, **options)
 
 
 @pytest.mark.parametrize("scope", ["session", "stream"])
@@ -88,10 +88,10 @@ def test_smooth_margins_of_traces_are_close_to_the_exact_ones(
 
 def cost_of(rule: Rule, streams: Streams, probs: np.ndarray) -> float:
     """3 a violation: the definition, in numpy, for rules whose condition is out of our hands."""
-    traces = lay_out(streams, rule.config.scope)
+    traces = lay_out(streams, rule.scope)
     signals = signals_of(
         probs[traces.rows, traces.columns], traces.take(streams.is_threat).astype(float),
-        traces.take(streams.suspicion), traces, window=rule.config.window,
+        traces.take(streams.suspicion), traces, window=rule.window,
     )  # fmt: skip
     tensors = {name: torch.from_numpy(np.asarray(values)) for name, values in signals.items()}
     goal, where = (rule.body.right, rule.body.left) if trigger_of(rule.body) else (rule.body, None)
@@ -143,7 +143,7 @@ def test_every_event_of_a_window_shares_in_what_it_costs() -> None:
 def test_rules_that_are_only_watched_are_worth_nothing_and_prices_scale() -> None:
     streams = random_streams(6)
     probs = random_probs(streams.shape, 7)
-    rules = {mode: RuleConfig(name="calm", formula="not blocked", mode=mode) for mode in
+    rules = {mode: Rule(name="calm", formula="not blocked", mode=mode) for mode in
              ("watch", "fine")}  # fmt: skip
     assert not RuleBook([rules["watch"]]).action_worths(streams, probs).any()
     one = RuleBook([rules["fine"]]).action_worths(streams, probs)

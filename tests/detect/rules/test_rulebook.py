@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from standing_orders.detect.rules import (
     Rule,
     RuleBook,
-    RuleConfig,
     RuleJudge,
     Streams,
     default_rules,
@@ -51,7 +50,7 @@ def test_margins_are_the_robustness_of_each_trace_by_itself(
     config = rule_of(formula, scope=scope)
     book = RuleBook([config], check=False)
     verdicts = book.judge(streams).verdicts["rule"]
-    exact = own_robustness(Rule(config).body, streams, book, scope)
+    exact = own_robustness(config.body, streams, book, scope)
     np.testing.assert_array_equal(verdicts.margins, exact)
     np.testing.assert_array_equal(verdicts.is_violated, exact < 0)
     assert not (verdicts.is_violated & ~verdicts.is_obliged).any()
@@ -64,7 +63,7 @@ def test_the_head_learns_the_real_margin(seed: int, formula: str, scope: str) ->
     config = rule_of(formula, scope=scope)
     book = RuleBook([config], check=False)
     (targets,) = book.margin_targets(streams)
-    exact = own_robustness(f"always[0,10] ({Rule(config).body})", streams, book, scope)
+    exact = own_robustness(f"always[0,10] ({config.body})", streams, book, scope)
     np.testing.assert_array_equal(targets, np.clip(exact, -1, 1))
 
 
@@ -197,12 +196,11 @@ def test_metrics_are_plain_and_finite() -> None:
 
 def test_windows_are_each_rules_own() -> None:
     rules = [
-        RuleConfig(name=f"w{window}", formula="num_changes <= 1", window=window)
-        for window in (2, 4)
+        Rule(name=f"w{window}", formula="num_changes <= 1", window=window) for window in (2, 4)
     ]
     streams = Streams(column([0, 1, 1, 0, 0]), column([0] * 5, bool))
     judge = RuleJudge(streams)
-    changes = [judge.signals(Rule(rule))[1]["num_changes"].tolist() for rule in rules]
+    changes = [judge.signals(rule)[1]["num_changes"].tolist() for rule in rules]
     assert changes == [[0, 1, 1, 1, 1], [0, 1, 1, 2, 2]]
 
 

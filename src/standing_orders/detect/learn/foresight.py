@@ -43,7 +43,7 @@ def window_features(streams: Streams, rules: Sequence[Rule]) -> NDArray[np.float
     values = []
     for rule in windows_of(rules):
         traces, signals = judge.signals(rule)
-        window = rule.config.window
+        window = rule.window
         flagged, doubt = signals["flagged"], signals["suspicion"]
         counted = [signals[name] for name in _SIGNALS]
         counted += [doubt * (1 - flagged), (1 - doubt) * flagged]

@@ -1,7 +1,7 @@
 """Rules that a detection team is held to: watched, fined, priced, or enforced by a shield."""
 
 from standing_orders.detect.rules.judge import RuleJudge
-from standing_orders.detect.rules.rule import Rule, RuleConfig, default_rules
+from standing_orders.detect.rules.rule import Rule, default_rules
 from standing_orders.detect.rules.rulebook import RuleBook
 from standing_orders.detect.rules.shield import Shield
 from standing_orders.detect.rules.signals import SIGNALS, window_sum
@@ -11,7 +11,6 @@ __all__ = [
     "SIGNALS",
     "Rule",
     "RuleBook",
-    "RuleConfig",
     "RuleJudge",
     "Shield",
     "Streams",

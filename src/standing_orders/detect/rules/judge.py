@@ -141,9 +141,8 @@ class RuleJudge:
     """Streams ready to be judged: layouts and signals, computed once for all rules that share them.
 
     Example:
-        >>> from standing_orders.detect.rules.rule import RuleConfig
         >>> streams = Streams(np.array([[0], [0], [1]]), np.array([[True], [False], [True]]))
-        >>> rule = Rule(RuleConfig(name="fast", formula="threat -> eventually[0,1] flagged"))
+        >>> rule = Rule("fast", "threat -> eventually[0,1] flagged")
         >>> RuleJudge(streams).judge(rule).is_violated[:, 0].tolist()
         [True, False, False]
     """
@@ -155,7 +154,7 @@ class RuleJudge:
 
     def signals(self, rule: Rule) -> tuple[Traces, Signals]:
         """Layout and signals (num_events,) as this rule sees them."""
-        scope, window = rule.config.scope, rule.config.window
+        scope, window = rule.scope, rule.window
         if scope not in self._traces:
             self._traces[scope] = lay_out(self.streams, scope)
         traces = self._traces[scope]
@@ -193,14 +192,14 @@ def action_worths(
     probs: Floats,  # (steps, num_streams, NUM_ACTIONS)
 ) -> Floats:  # (steps, num_streams, NUM_ACTIONS)
     """What more of each action would save, in reward; 0 where no event is."""
-    traces = lay_out(streams, rule.config.scope)
+    traces = lay_out(streams, rule.scope)
     worths = np.zeros(probs.shape)
     if not traces.num_events:
         return worths
     shares = torch.from_numpy(traces.take(probs)).requires_grad_()
     threat = torch.from_numpy(traces.take(streams.is_threat).astype(np.float64))
     suspicion = torch.from_numpy(traces.take(streams.doubts).astype(np.float64))
-    signals = signals_of(shares, threat, suspicion, traces, window=rule.config.window)
+    signals = signals_of(shares, threat, suspicion, traces, window=rule.window)
     margins = _obliged_margins(rule, signals, traces)
     cost = price * (WIDTH * torch.nn.functional.softplus(-margins / WIDTH)).sum()
     if cost.requires_grad:

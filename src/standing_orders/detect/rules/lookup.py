@@ -27,14 +27,14 @@ def fits_a_table(rule: Rule) -> bool:
     """Whether a rule has no past of its own, no view of the suspicion and a short window."""
     looks_back = rule.delay or history(rule.body)
     return not looks_back and not {"suspicion", "suspected"} & rule.names and (
-        rule.config.window <= MAX_WINDOW
+        rule.window <= MAX_WINDOW
     )  # fmt: skip
 
 
 @lru_cache(maxsize=8)
 def _tabulate(rules: tuple[Rule, ...]) -> tuple[NDArray[Any], ...]:
     """Ask each rule about every case there is; tables for `_go_through`, one behind the other."""
-    parts, windows = [], [rule.config.window for rule in rules]
+    parts, windows = [], [rule.window for rule in rules]
     for rule, window in zip(rules, windows, strict=True):
         shape = (NUM_ACTIONS, 2, window + 1, window + 1)
         action, changed, changes, blocks = (axis.ravel() for axis in np.indices(shape))
@@ -48,7 +48,7 @@ def _tabulate(rules: tuple[Rule, ...]) -> tuple[NDArray[Any], ...]:
         np.concatenate(parts),
         np.cumsum([0, *(len(part) for part in parts[:-1])]).astype(np.int64),
         np.array(windows, dtype=np.int64),
-        np.array([rule.config.scope == "session" for rule in rules]),
+        np.array([rule.scope == "session" for rule in rules]),
     )
 
 

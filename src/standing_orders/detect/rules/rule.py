@@ -9,7 +9,6 @@ comes first.
 """
 
 import difflib
-import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,8 +24,18 @@ from standing_orders.rules.stl.parser import point_at
 
 
 @dataclass(frozen=True)
-class RuleConfig:
-    """A rule as it was written; see `config.RulesConfig`, which checks its numbers."""
+class Rule:
+    """A rule that has been read and checked; `config.RulesConfig` checks its numbers.
+
+    Raises:
+        ConfigError: the formula is wrong, names a signal there is not, looks ahead without bound
+            or too far, has nothing to do with decisions, or the mode does not suit it.
+
+    Example:
+        >>> rule = Rule("answered", "always (threat -> eventually[0,5] flagged)")
+        >>> str(rule.body), rule.delay
+        ('threat -> eventually[0,5] flagged', 5)
+    """
 
     name: str  # what logs and tables call it
     formula: str  # what must hold at every event
@@ -39,29 +48,6 @@ class RuleConfig:
     max_price: float = 100.0
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", self.name):
-            wanted = "a name is a letter and up to 39 more letters, digits, _ or -"
-            raise ConfigError(f"name = {self.name!r}: {wanted}")
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A rule that has been read and checked.
-
-    Raises:
-        ConfigError: the formula is wrong, names a signal there is not, looks ahead without bound
-            or too far, has nothing to do with decisions, or the mode does not suit it.
-
-    Example:
-        >>> rule = Rule(RuleConfig(name="answered",
-        ...                        formula="always (threat -> eventually[0,5] flagged)"))
-        >>> str(rule.body), rule.delay
-        ('threat -> eventually[0,5] flagged', 5)
-    """
-
-    config: RuleConfig
-
-    def __post_init__(self) -> None:
         try:
             names = names_of(self.body)
         except ConfigError as err:
@@ -70,24 +56,19 @@ class Rule:
             raise ConfigError(self._unknown(name))
         self._check_reach()
         if not any(SIGNALS[name].is_decision for name in names):
-            raise ConfigError(f"rule `{self.name}`: `{self.config.formula}`: names no signal that "
+            raise ConfigError(f"rule `{self.name}`: `{self.formula}`: names no signal that "
                               "depends on the team's decisions, so it cannot be kept or broken by "
                               "them")  # fmt: skip
-        if self.config.mode == "shield":
+        if self.mode == "shield":
             self._check_observable(names)
-        if self.config.mode == "lagrange" and self.config.price > self.config.max_price:
-            raise ConfigError(f"rule `{self.name}`: price = {self.config.price}: must be at most "
-                              f"max_price = {self.config.max_price}")  # fmt: skip
-
-    @property
-    def name(self) -> str:
-        """What logs and tables call it."""
-        return self.config.name
+        if self.mode == "lagrange" and self.price > self.max_price:
+            raise ConfigError(f"rule `{self.name}`: price = {self.price}: must be at most "
+                              f"max_price = {self.max_price}")  # fmt: skip
 
     @cached_property
     def body(self) -> Formula:
         """What is asked at every event."""
-        return at_every_step(parse(self.config.formula))
+        return at_every_step(parse(self.formula))
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -102,7 +83,7 @@ class Rule:
     @property
     def memory(self) -> float:
         """Events before one that a verdict given with it can depend on; inf if without bound."""
-        return self.delay + history(self.body) + self.config.window
+        return self.delay + history(self.body) + self.window
 
     def _check_reach(self) -> None:
         ahead, behind = horizon(self.body), history(self.body)
@@ -126,7 +107,7 @@ class Rule:
             )
 
     def _position(self, name: str) -> int:
-        found = (match for match in syntax.NAME.finditer(self.config.formula) if match[0] == name)
+        found = (match for match in syntax.NAME.finditer(self.formula) if match[0] == name)
         return next(match.start() for match in found)
 
     def _unknown(self, name: str) -> str:
@@ -134,13 +115,13 @@ class Rule:
         close = difflib.get_close_matches(name, SIGNALS, n=1)
         hint = f" (did you mean `{close[0]}`?)" if close else ""
         problem = f"no signal is called `{name}`{hint}"
-        shown = point_at(self.config.formula, self._position(name), problem)
+        shown = point_at(self.formula, self._position(name), problem)
         return f"rule `{self.name}`: {shown}\nsignals: {', '.join(SIGNALS)}"
 
 
 def default_rules(
     task: Task = "sessions", *, mode: Mode = "watch", window: int = 200
-) -> tuple[RuleConfig, ...]:
+) -> tuple[Rule, ...]:
     """Threats answered in time, detection and false-alarm rates, blocks rationed, no flapping.
 
     An answer to one record says nothing about the next, so each must be answered at once; a stream
@@ -168,6 +149,6 @@ def default_rules(
         ("steadiness", f"num_changes <= {changes}", mode, "session", 20),
     )  # fmt: skip
     return tuple(
-        RuleConfig(name=name, formula=f"always ({formula})", mode=mode, scope=scope, window=window)
+        Rule(name=name, formula=f"always ({formula})", mode=mode, scope=scope, window=window)
         for name, formula, mode, scope, window in rows
     )

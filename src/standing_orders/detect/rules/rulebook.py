@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from standing_orders.detect.actions import ALLOW, NUM_ACTIONS
 from standing_orders.detect.config import Mode
 from standing_orders.detect.rules.judge import RuleJudge, Verdicts, action_worths
-from standing_orders.detect.rules.rule import Rule, RuleConfig
+from standing_orders.detect.rules.rule import Rule
 from standing_orders.detect.rules.streams import Streams
 from standing_orders.errors import ConfigError
 from standing_orders.rules.prices import Prices
@@ -36,20 +36,19 @@ class RuleBook:
         check: refuse rules that no stream breaks, or that every stream breaks.
 
     Raises:
-        ConfigError: a rule is wrong (see `Rule`), cannot fail or cannot be kept, or two rules have
-            the same name.
+        ConfigError: a rule cannot fail or cannot be kept, or two rules have the same name.
 
     Example:
-        >>> book = RuleBook([RuleConfig(name="answered", mode="fine", price=2.0,
-        ...                             formula="threat -> eventually[0,1] flagged")])
+        >>> rule = Rule("answered", "threat -> eventually[0,1] flagged", mode="fine", price=2.0)
+        >>> book = RuleBook([rule])
         >>> threat = np.array([[True], [False], [False]])
         >>> judgement = book.judge(Streams(np.zeros((3, 1), int), threat))
         >>> judgement.metrics["answered"]["violation_rate"]
         1.0
     """
 
-    def __init__(self, rules: Sequence[RuleConfig], *, check: bool = True) -> None:
-        self.rules = tuple(Rule(config) for config in rules)
+    def __init__(self, rules: Sequence[Rule], *, check: bool = True) -> None:
+        self.rules = tuple(rules)
         names = [rule.name for rule in self.rules]
         for name in names:
             if names.count(name) > 1:
@@ -57,17 +56,17 @@ class RuleBook:
         if check:
             for rule in self.rules:
                 check_can_fail(rule)
-        self.prices = Prices([rule.config for rule in self.rules_of("lagrange")])  # learned
+        self.prices = Prices([*self.rules_of("lagrange")])  # learned
 
     def rules_of(self, *modes: Mode) -> tuple[Rule, ...]:
         """The rules with one of these modes."""
-        return tuple(rule for rule in self.rules if rule.config.mode in modes)
+        return tuple(rule for rule in self.rules if rule.mode in modes)
 
     def price(self, rule: Rule) -> float:
         """Reward that a violation costs at present; 0 for a rule that is not charged."""
         if rule.name in self.prices:
             return self.prices[rule.name]
-        return rule.config.price if rule.config.mode in CHARGED else 0.0
+        return rule.price if rule.mode in CHARGED else 0.0
 
     def judge(self, streams: Streams) -> Judgement:
         """Judge streams by every rule."""
@@ -114,10 +113,10 @@ def try_out(rule: Rule) -> tuple[int, int, int]:
         Streams in which the rule was broken, streams in all, and events of each.
 
     Example:
-        >>> try_out(Rule(RuleConfig(name="empty", formula="blocked_share <= 1")))[0]
+        >>> try_out(Rule("empty", "blocked_share <= 1"))[0]
         0
     """
-    reach = rule.memory if rule.memory < float("inf") else rule.delay + rule.config.window
+    reach = rule.memory if rule.memory < float("inf") else rule.delay + rule.window
     streams = _trial_streams(min(max(2 * int(reach) + 2, _MIN_LENGTH), _MAX_LENGTH))
     is_violated = RuleJudge(streams).judge(rule).is_violated
     return int(is_violated.any(axis=0).sum()), streams.shape[1], streams.shape[0]
@@ -132,10 +131,10 @@ def check_can_fail(rule: Rule) -> None:
     num_broken, num_streams, num_events = try_out(rule)
     tried = f"{num_streams} streams of {num_events} events tried"
     if not num_broken:
-        raise ConfigError(f"rule `{rule.name}`: `{rule.config.formula}`: cannot fail: none of "
+        raise ConfigError(f"rule `{rule.name}`: `{rule.formula}`: cannot fail: none of "
                           f"{tried} breaks it, so keeping it would mean nothing")  # fmt: skip
     if num_broken == num_streams:
-        raise ConfigError(f"rule `{rule.name}`: `{rule.config.formula}`: cannot be kept: each "
+        raise ConfigError(f"rule `{rule.name}`: `{rule.formula}`: cannot be kept: each "
                           f"of {tried} breaks it")  # fmt: skip
 
 

@@ -61,7 +61,7 @@ class _MonitorBank:
 
     def foresee_all(self, named: Named) -> Counts:  # (NUM_ACTIONS, num_streams)
         """Obligations that each action breaks, if the rule is ageless; signals as many."""
-        signals = named[self.rule.config.scope, self.rule.config.window]
+        signals = named[self.rule.scope, self.rule.window]
         value = self._for_all.update({name: signals[name].ravel() for name in self.rule.names})
         assert value is not None
         return (value < 0).reshape(NUM_ACTIONS, -1).astype(np.int64)
@@ -112,7 +112,7 @@ class _MonitorBank:
         return active
 
     def _signals(self, named: Named, group: _Group) -> Signals:
-        signals = named[self.rule.config.scope, self.rule.config.window]
+        signals = named[self.rule.scope, self.rule.window]
         return {name: signals[name][group.streams] for name in self.rule.names}
 
 
@@ -139,9 +139,7 @@ class Shield:
         stream: a shield whose rules of scope `stream` are shared: that of many sessions at once.
 
     Example:
-        >>> from standing_orders.detect.rules.rule import RuleConfig
-        >>> book = RuleBook([RuleConfig(name="blocking", mode="shield", window=4,
-        ...                             formula="blocked_share <= 0.25")])
+        >>> book = RuleBook([Rule("blocking", "blocked_share <= 0.25", mode="shield", window=4)])
         >>> shield = Shield(book, num_streams=1)
         >>> [int(shield.apply(np.array([2]), np.zeros(1)).actions[0]) for _ in range(6)]
         [2, 1, 1, 1, 2, 1]
@@ -151,13 +149,13 @@ class Shield:
 
     def __init__(self, book: RuleBook, num_streams: int, *, stream: "Shield | None" = None) -> None:
         rules = book.rules_of("shield")
-        keys = {(rule.config.scope, rule.config.window) for rule in rules}
+        keys = {(rule.scope, rule.window) for rule in rules}
         self._trackers = {key: SignalTracker(num_streams, key[1]) for key in keys}
         self._banks = [_MonitorBank(rule, num_streams) for rule in rules]
         if stream is not None:
             self._trackers |= {k: v for k, v in stream._trackers.items() if k[0] == "stream"}
             pairs = zip(self._banks, stream._banks, strict=True)
-            self._banks = [b if b.rule.config.scope == "stream" else a for a, b in pairs]
+            self._banks = [b if b.rule.scope == "stream" else a for a, b in pairs]
         self._num_decisions = self._num_replaced = self._num_unavoidable = 0
         self._replaced_by_rule = {rule.name: 0 for rule in rules}
 
@@ -202,7 +200,7 @@ class Shield:
             if key[0] in scopes
         }
         for bank in self._banks:
-            if bank.rule.config.scope in scopes and not bank.is_ageless:
+            if bank.rule.scope in scopes and not bank.is_ageless:
                 _, later = bank.foresee(named, is_valid, is_taken=True)
                 bank.num_lost = np.where(is_valid, later, bank.num_lost)
 
@@ -212,7 +210,7 @@ class Shield:
             if scope == "session":
                 tracker.reset(is_last)
         for bank in self._banks:
-            if bank.rule.config.scope == "session":
+            if bank.rule.scope == "session":
                 bank.reset(is_last)
 
     def to_json(self) -> dict[str, Any]:

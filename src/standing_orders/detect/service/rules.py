@@ -98,7 +98,7 @@ class Watch:
                 by_session.setdefault(sessions[row].number, []).append(row)
             traces = [(self._trace_of(sessions[of[0]]), np.array(of)) for of in by_session.values()]
         for scope, chosen in (("stream", whole), ("session", traces)):
-            rules = [rule for rule in self.rules if rule.config.scope == scope]
+            rules = [rule for rule in self.rules if rule.scope == scope]
             if len(rows) and rules:
                 _judge(rules, chosen, actions, doubts, told)
         for trace, of in [*whole, *(traces if self._task == "sessions" else [])]:
