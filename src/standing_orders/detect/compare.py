@@ -207,15 +207,11 @@ def hold_contest(
     *,
     num_seeds: int,
     with_tampering: bool = False,
-    on_step: OnStep = lambda _: None,
+    on_step: OnStep = lambda _: None,  # told what is being worked on
 ) -> Contest:
-    """Fit, train and judge everybody on the same data, seed after seed.
+    """Fit, train and judge everybody on the same data, split after split, seed after seed.
 
-    Args:
-        config: of the team.
-        num_seeds: splits and seeds, at least 1.
-        with_tampering: judge everybody also with each sensor compromised, hiding attacks.
-        on_step: told what is being worked on.
+    Also with each sensor compromised, hiding attacks, if asked to.
     """
     use_one_thread()
     contest: Contest | None = None

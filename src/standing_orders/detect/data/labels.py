@@ -26,13 +26,8 @@ def read_labels(
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:  # (num_rows,)
     """Attack of each row, -1 for benign ones, and the names of the attacks.
 
-    Without `attack`, a label of many values names the attacks itself.
-
-    Args:
-        table: rows with the columns `label` and, if given, `attack`.
-        config: its `label`, `attack`, and `threats` or `benign`.
-        learned: values of the label that are benign and names of attacks, if both are known from
-            other rows: every other value is a threat, and need not occur.
+    Without `attack`, a label of many values names the attacks itself. Where benign values of the
+    label and names of attacks are learned from other rows, every other value is a threat.
 
     Raises:
         ConfigError: a value named does not occur, or both lists are given.

@@ -14,23 +14,16 @@ Kind = TypeVar("Kind", bound=np.generic)
 class Streams:
     """Decisions on streams of events that run side by side; a stream is one session or several.
 
-    Args:
-        actions: what was decided about each event.
-        is_threat: the truth about each event.
-        is_valid: where there is an event; everywhere if None. The others are passed over, so that
-            sessions of different lengths may share a batch.
-        is_last: the last event of each session. A session also ends where `is_valid` does.
-        suspicion: what the team itself believed before it decided, from 0 to 1; 0 if None.
-        is_over: whether the streams end with the last step. If not, obligations that are still
-            open there get no verdict.
+    What is no event is passed over, so that sessions of different lengths may share a batch.
     """
 
-    actions: NDArray[np.integer[Any]]  # (steps, num_streams)
-    is_threat: NDArray[np.bool_]  # (steps, num_streams)
-    is_valid: NDArray[np.bool_] | None = None  # (steps, num_streams)
-    is_last: NDArray[np.bool_] | None = None  # (steps, num_streams)
-    suspicion: NDArray[np.floating[Any]] | None = None  # (steps, num_streams)
-    is_over: bool = True
+    # Each (steps, num_streams).
+    actions: NDArray[np.integer[Any]]
+    is_threat: NDArray[np.bool_]
+    is_valid: NDArray[np.bool_] | None = None  # where there is an event; everywhere if None
+    is_last: NDArray[np.bool_] | None = None  # of a session, which ends with its events too
+    suspicion: NDArray[np.floating[Any]] | None = None  # of the team, 0 to 1; 0 if None
+    is_over: bool = True  # they end with the last step; else what is open there gets no verdict
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -41,12 +41,9 @@ class Arrivals:
 
 
 class SessionTable:
-    """The open sessions.
+    """The open sessions, so many at most; the end of one may be an event of its own.
 
-    Args:
-        max_sessions: that are open at the same time.
-        idle: seconds of the events' own clock after which a session has ended; None: never.
-        with_ends: the end of a session is an event of its own.
+    Without events for `idle` seconds of their own clock a session has ended.
     """
 
     def __init__(self, max_sessions: int, idle: float | None, *, with_ends: bool) -> None:
