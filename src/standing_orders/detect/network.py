@@ -259,7 +259,7 @@ class Actor:
 
 def first_logits(
     opinion: Tensor,  # (...): log-odds of a threat, scaled
-    worths: Tensor,  # (NUM_ACTIONS, 2): on benign events and threats, over the weight of the entropy
+    worths: Tensor,  # (NUM_ACTIONS, 2): on benign events and threats, over the entropy's weight
 ) -> Tensor:  # (..., NUM_ACTIONS)
     """Logits by what the trees say alone: the expected worth of each action; 0 if not known."""
     threat = torch.sigmoid(opinion / OPINION_SCALE)[..., None]
