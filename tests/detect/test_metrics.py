@@ -183,11 +183,11 @@ def test_recall_by_attack_most_frequent_first() -> None:
     attacks = np.array([-1, 2, 2, 2, 0, -1, 0])
     flagged = np.array([1, 1, 0, 1, 0, 0, 1])
     recalls = recall_by_attack(flagged, attacks, ("probe", "absent", "worm"), seen=[0, 1])
-    assert [(one.attack, one.count, one.is_unseen) for one in recalls] == [
+    assert [(one["attack"], one["count"], one["is_unseen"]) for one in recalls] == [
         ("worm", 3, True),
         ("probe", 2, False),
     ]
-    assert [one.recall for one in recalls] == pytest.approx([2 / 3, 1 / 2])
+    assert [one["recall"] for one in recalls] == pytest.approx([2 / 3, 1 / 2])
     assert unseen_recall(recalls) == pytest.approx(2 / 3)
     assert math.isnan(unseen_recall(recalls[1:]))
 
