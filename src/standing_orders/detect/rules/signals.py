@@ -24,39 +24,30 @@ Values = Any  # an array, or a tensor that remembers its gradient
 
 @dataclass(frozen=True)
 class SignalInfo:
-    """What a signal is."""
+    """What can be done about a signal."""
 
-    meaning: str
     is_observable: bool  # known when the decision is made, for each decision it could be
     is_decision: bool  # depends on what the team decides
 
 
-def _decision(meaning: str, *, is_observable: bool = True) -> SignalInfo:
-    return SignalInfo(meaning, is_observable, True)
-
-
+_TRUTH, _BELIEF = SignalInfo(False, False), SignalInfo(True, False)
+_DECISION, _RATE = SignalInfo(True, True), SignalInfo(False, True)
 SIGNALS: Mapping[str, SignalInfo] = {
-    "threat": SignalInfo("1 if the event belongs to an attack: the truth", False, False),
-    "suspicion": SignalInfo("what the team believes before it decides, 0 to 1", True, False),
-    "suspected": SignalInfo("1 if the suspicion is at least 0.5", True, False),
-    "severity": _decision("the decision: 0 allow, 1 alert, 2 block, 3 quarantine"),
-    **{name: _decision(f"1 if the decision is {name}") for name in ACTION_NAMES},
-    "flagged": _decision("1 if the decision is not allow"),
-    "restrictive": _decision("1 if the decision is block or quarantine"),
-    "blocked": _decision("the same as restrictive: the event did not get through"),
-    "changed": _decision("1 if the decision differs from that on the event before"),
-    "num_changes": _decision("events in the window whose decision changed"),
-    "blocked_share": _decision("events blocked in the window, divided by the window's length"),
-    "num_threats": SignalInfo("threats in the window", False, False),
-    "num_benign": SignalInfo("benign events in the window", False, False),
-    "detection_rate": _decision(
-        "threats in the window that were flagged, divided by the threats; 1 without any",
-        is_observable=False,
-    ),
-    "false_alarm_rate": _decision(
-        "benign events in the window that were flagged, divided by the benign; 0 without any",
-        is_observable=False,
-    ),
+    "threat": _TRUTH,  # 1 if the event belongs to an attack
+    "suspicion": _BELIEF,  # what the team believes before it decides, 0 to 1
+    "suspected": _BELIEF,  # 1 if the suspicion is at least 0.5
+    "severity": _DECISION,  # 0 allow, 1 alert, 2 block, 3 quarantine
+    **dict.fromkeys(ACTION_NAMES, _DECISION),  # 1 if that is the decision
+    "flagged": _DECISION,  # 1 if the decision is not allow
+    "restrictive": _DECISION,  # 1 if the decision is block or quarantine
+    "blocked": _DECISION,  # the same: the event did not get through
+    "changed": _DECISION,  # 1 if the decision differs from that on the event before
+    "num_changes": _DECISION,  # events in the window whose decision changed
+    "blocked_share": _DECISION,  # events blocked in the window, divided by the window's length
+    "num_threats": _TRUTH,  # in the window
+    "num_benign": _TRUTH,  # the same
+    "detection_rate": _RATE,  # share of the threats in the window that were flagged; 1 without any
+    "false_alarm_rate": _RATE,  # the same of its benign events; 0 without any
 }
 
 
