@@ -108,7 +108,8 @@ class Agent:
             told.append(self._run_block(block, None if memory is None else memory[:, rows]))
         if len(told) == 1:
             return told[0]
-        log_probs, hidden = (torch.cat([one[part] for one in told]) for part in (0, 1))
+        log_probs = torch.cat([one[0] for one in told])
+        hidden = torch.cat([one[1] for one in told])
         states = [one[2] for one in told if one[2] is not None]
         return log_probs, hidden, torch.cat(states, dim=1) if states else None
 

@@ -164,11 +164,10 @@ def make_book(config: RulesConfig, task: Task) -> RuleBook:
         modes = _enforced(config, list(modes))
     shared = ("price", "target", "price_rate", "max_price")
     values: dict[str, Any] = {name: getattr(config, name) for name in shared}
-    reach: dict[str, Any] = {"scope": config.scope, "window": config.window}
-    return RuleBook(
-        [replace(one, mode=modes.get(one.name, "watch"), **values) for one in rules]
-        + [Rule(*one, mode=modes.get(one[0], "watch"), **reach, **values) for one in own]
-    )
+    known = [replace(one, mode=modes.get(one.name, "watch"), **values) for one in rules]
+    values |= {"scope": config.scope, "window": config.window}
+    named = [Rule(name, text, mode=modes.get(name, "watch"), **values) for name, text in own]
+    return RuleBook([*known, *named])
 
 
 def _read_rule(text: str) -> tuple[str, str]:

@@ -30,6 +30,7 @@ MIN_COUNT = 20  # of a frequent value, or 2 % of a small training part
 MAX_KNOWN = 1_000  # values of a category that are told from new ones
 CONSTANT = "constant in the training part"
 OTHER, MISSING = "other", "missing"
+_Tables = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +114,7 @@ class Encoder:
         return [0, *np.cumsum([len(part.features) for part in self.parts]).tolist()][:-1]
 
     @cached_property
-    def _numbers(self) -> tuple[list[str], tuple[NDArray[Any], ...]]:
+    def _numbers(self) -> tuple[list[str], _Tables]:
         """Names of the numeric columns, and the tables of all of them for `encode_numbers`.
 
         Side by side, so that one event costs hardly more than one column does.

@@ -32,7 +32,9 @@ def fits_a_table(rule: Rule) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _tabulate(rules: tuple[Rule, ...]) -> tuple[NDArray[Any], ...]:
+def _tabulate(
+    rules: tuple[Rule, ...],
+) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
     """Ask each rule about every case there is; tables for `_go_through`, one behind the other."""
     parts, windows = [], [rule.window for rule in rules]
     for rule, window in zip(rules, windows, strict=True):
