@@ -185,7 +185,7 @@ def test_every_rule_can_have_a_mode_of_its_own() -> None:
         "own": ("calm: not quarantine",),
     }  # fmt: skip
     trainer, records = run(config_of(rules=rules), make_records())
-    modes = {rule.name: rule.config.mode for rule in trainer.book.rules}
+    modes = {rule.name: rule.mode for rule in trainer.book.rules}
     assert modes == {
         "answered": "watch", "detection": "lagrange", "false_alarms": "watch",
         "blocking": "shield", "steadiness": "watch", "calm": "fine",
