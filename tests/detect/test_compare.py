@@ -116,7 +116,7 @@ def test_a_rule_with_a_mode_of_its_own_holds_for_the_team_alone() -> None:
     assert teams.pop(TEAM).rules == rules
     assert set(teams) >= {"team, rules only watched", "PPO without rules"}
     for config in teams.values():
-        assert {rule.config.mode for rule in make_book(config.rules, "records").rules} == {"watch"}
+        assert {rule.mode for rule in make_book(config.rules, "records").rules} == {"watch"}
 
 
 def test_each_seed_of_a_contest_has_its_own_split() -> None:

@@ -82,17 +82,19 @@ def test_published_arithmetic_allow_all_earns_2_cents_and_85_percent_loses_1() -
 def test_expected_rewards_are_what_simulated_policies_earn() -> None:
     rng = np.random.default_rng(5)
     is_threat = rng.random(400_000) < 0.089
-    is_right = rng.random(len(is_threat)) < 0.85
+    draws = rng.random(len(is_threat))
     table = CostConfig(preset="published-original")
-    expected = describe_records(table.rewards(), float(is_threat.mean()), accuracies=(0.85,))
+    expected = describe_records(table.rewards(), float(is_threat.mean()))
     policies = {
         "allow-all": np.full(len(is_threat), ALLOW),
         "block-all": np.full(len(is_threat), BLOCK),
         "perfect, by alerts": np.where(is_threat, ALERT, ALLOW),
-        "85 % accurate, by alerts": np.where(is_threat == is_right, ALERT, ALLOW),
         "perfect, by blocks": np.where(is_threat, BLOCK, ALLOW),
-        "85 % accurate, by blocks": np.where(is_threat == is_right, BLOCK, ALLOW),
     }
+    for share in (85, 95):
+        is_flagged = is_threat == (draws < share / 100)
+        policies[f"{share} % accurate, by alerts"] = np.where(is_flagged, ALERT, ALLOW)
+        policies[f"{share} % accurate, by blocks"] = np.where(is_flagged, BLOCK, ALLOW)
     thresholds = {name for name in expected if name.startswith("threshold")}
     assert expected.keys() - thresholds == policies.keys()
     for name, actions in policies.items():
@@ -189,9 +191,9 @@ def test_team_term_is_agreement_plus_twice_accuracy() -> None:
 
 
 def test_description_of_records_has_rewards_and_both_thresholds() -> None:
-    rows = describe_records(CostConfig().rewards(), 0.089, (0.7,))
+    rows = describe_records(CostConfig().rewards(), 0.089)
     assert list(rows)[:3] == ["allow-all", "block-all", "perfect, by alerts"]
-    assert "70 % accurate, by blocks" in rows
+    assert "85 % accurate, by blocks" in rows
     assert rows["threshold of alert on P(threat)"] == pytest.approx(9 / 29)
     assert rows["threshold of block on P(threat)"] == pytest.approx(10.5 / 29)
 
@@ -316,11 +318,11 @@ def test_quarantine_pays_once_enough_has_passed() -> None:
 
 
 def test_description_of_sessions_by_hand() -> None:
-    rows = describe_sessions(*truth_of("bb", "ba"), COSTS, accuracies=(0.75,))
+    rows = describe_sessions(*truth_of("bb", "ba"), COSTS)
     assert rows["allow-all"] == pytest.approx(-20.1 / 2)
     assert rows["block at once"] == pytest.approx(-(3 + 23) / 2)
     assert rows["perfect"] == 0.0
-    assert rows["75 % accurate"] == pytest.approx(-0.25 * (3 + 20.1) / 2)
+    assert rows["85 % accurate"] == pytest.approx(-0.15 * (3 + 20.1) / 2)
     # At a last event alone: alert costs 0.01 and saves 5 of an attack, block 3 and saves 20.1.
     place = "on P(attack), at the last event"
     assert rows[f"threshold of alert {place}"] == pytest.approx(0.01 / 5)

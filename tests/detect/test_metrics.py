@@ -183,11 +183,11 @@ def test_recall_by_attack_most_frequent_first() -> None:
     attacks = np.array([-1, 2, 2, 2, 0, -1, 0])
     flagged = np.array([1, 1, 0, 1, 0, 0, 1])
     recalls = recall_by_attack(flagged, attacks, ("probe", "absent", "worm"), seen=[0, 1])
-    assert [(one.attack, one.count, one.is_unseen) for one in recalls] == [
+    assert [(one["attack"], one["count"], one["is_unseen"]) for one in recalls] == [
         ("worm", 3, True),
         ("probe", 2, False),
     ]
-    assert [one.recall for one in recalls] == pytest.approx([2 / 3, 1 / 2])
+    assert [one["recall"] for one in recalls] == pytest.approx([2 / 3, 1 / 2])
     assert unseen_recall(recalls) == pytest.approx(2 / 3)
     assert math.isnan(unseen_recall(recalls[1:]))
 
@@ -204,7 +204,6 @@ def test_figures_of_records_put_it_all_together() -> None:
         features=np.zeros((4, 1), dtype=np.float32),
         columns=("x",),
         sources=("x",),
-        is_threat=attacks >= 0,
         attacks=attacks,
         attack_names=("old", "new"),
         starts=np.arange(5),
@@ -243,7 +242,6 @@ def events_of(*sessions: str) -> Events:
         features=np.zeros((len(is_threat), 1), dtype=np.float32),
         columns=("x",),
         sources=("x",),
-        is_threat=is_threat,
         attacks=np.where(is_threat, 0, -1),
         attack_names=("attack",),
         starts=np.concatenate([[0], np.cumsum([len(session) for session in sessions])]),

@@ -92,15 +92,12 @@ def test_a_team_that_cannot_agree_is_refused_before_anything_is_started() -> Non
     average = TeamConfig(agents=4, faults=1, vote="average")
     with pytest.raises(ConfigError, match="only a quorum vote"):
         RayEngine([None] * 4, average, report=print)  # type: ignore[list-item]
-    with (
-        pytest.raises(ConfigError, match="only engine = 'ray' has one"),
-        open_engine("local", [], few, address="127.0.0.1:1", report=print),
-    ):
-        pass
+    with pytest.raises(ConfigError, match="only engine = 'ray' has one"):
+        open_engine("local", [], few, address="127.0.0.1:1", report=print)
 
 
 def test_the_local_engine_is_opened_by_name() -> None:
     config = TeamConfig(hidden=(16, 8), agents=4, faults=1)
     agents = agents_of(make_network(config))
-    with open_engine("local", agents, config, report=print) as engine:
-        assert engine.judge(make_batch(3)).votes.shape == (3, 4)
+    engine = open_engine("local", agents, config, report=print)
+    assert engine.judge(make_batch(3)).votes.shape == (3, 4)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from standing_orders.detect.compare import COLUMNS, EQUAL_PREFIX, TEAM, Contest
-from standing_orders.detect.tables import contest_tables, figure_tables
+from standing_orders.detect.compare import EQUAL_PREFIX, TEAM, Contest
+from standing_orders.detect.tables import COLUMNS, contest_tables, figure_tables
 from standing_orders.tables import to_text
 
 Values = dict[str, list[float]]  # by contestant, one for each seed
@@ -34,7 +34,7 @@ def test_a_prefix_that_sees_another_number_of_events_is_said_to_do_so() -> None:
 
 @pytest.mark.parametrize("task", ["records", "sessions"])
 def test_figures_of_a_few_updates_are_said_to_mean_nothing(task: str) -> None:
-    column, values = COLUMNS[task][0], {"allow-all": [0.1], TEAM: [0.2]}
+    column, values = next(iter(COLUMNS[task])), {"allow-all": [0.1], TEAM: [0.2]}
     warning = "A TRIAL: teams of 5 updates have learned next to nothing"
     assert said(contest_of(task, column, values, updates=5)).startswith(warning)
     assert "TRIAL" not in said(contest_of(task, column, values))

@@ -59,7 +59,7 @@ def test_a_frozen_sensor_shows_the_first_event_of_the_session(data):
     features = sensors_of(data.test, TeamConfig())["sensor 2"]
     rows = tampered_rows(data.test, "always")
     found = tamper(data.test, features, "frozen", rows, benign=data.train.features, rng=_rng())
-    firsts = data.test.starts[data.test.session_index]
+    firsts = data.test.starts[data.test.sessions.index]
     np.testing.assert_array_equal(
         found.features[:, features], data.test.features[np.ix_(firsts, features)]
     )
@@ -92,6 +92,6 @@ def test_copies_are_of_attacks_above_all_and_know_their_origin(data):
     same = data.train.take_sessions(origins[num:])
     np.testing.assert_array_equal(copies.attacks, same.attacks)
     differs = (copies.features != same.features).any(axis=1)
-    is_lie = copies.is_threat | ~copies.session_is_threat[copies.session_index]
+    is_lie = copies.is_threat | ~copies.session_is_threat[copies.sessions.index]
     assert differs[is_lie].mean() > 0.9
     assert not differs[~is_lie].any()

@@ -268,11 +268,10 @@ class ScoreTeam(Command):
         )  # fmt: skip
         task = Task(self.data, self.out, state, self.follow, self.batch, options)
         judge = open_team(self.run_folder)
-        with open_engine(
+        engine = open_engine(
             self.engine, judge.agents(), judge.config.team, address=self.address, report=tell
-        ) as engine:
-            summary = score(judge, task, engine=engine, report=tell)
-        self._report(summary)
+        )
+        self._report(score(judge, task, engine=engine, report=tell))
         return 0
 
     def _report(self, summary: Any) -> None:

@@ -29,14 +29,6 @@ EQUAL_PREFIX = "fixed prefix, same events seen"
 MIN_UPDATES = 20  # a team of fewer has hardly left its initial weights
 NEARLY_EQUAL = 0.05  # of the events that the team sees
 JUDGED_BY = {"records": ("f1", "cost"), "sessions": ("mean_cost",)}
-COLUMNS = {
-    "records": ("f1", "f1_at_threshold", "pr_auc", "prevalence", "recall_at_1_percent_fpr",
-                "fpr_at_95_percent_recall", "alarms_per_1000_benign", "cost", "cost_gap",
-                "unseen_recall"),
-    "sessions": ("mean_cost", "mean_events_seen", "detection_rate", "unseen_detection",
-                 "mean_delay", "false_alarm_rate", "false_alarms_per_1000", "early_stop_rate",
-                 "pr_auc_event", "prevalence_event"),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -154,11 +146,7 @@ def seeded(config: DetectConfig, index: int) -> DetectConfig:
 
 
 def teams_of(config: DetectConfig) -> dict[str, DetectConfig]:
-    """The teams that are trained: the config's own, and others that differ in one thing each.
-
-    Args:
-        config: a settled one.
-    """
+    """The teams that are trained: a settled config's own, and others that differ in one thing."""
     rules = config.rules
     is_held = rules.mode != "watch" or any("=" in text for text in rules.enforce)
     watched = config.with_part("rules", mode="watch", enforce=())
@@ -219,15 +207,11 @@ def hold_contest(
     *,
     num_seeds: int,
     with_tampering: bool = False,
-    on_step: OnStep = lambda _: None,
+    on_step: OnStep = lambda _: None,  # told what is being worked on
 ) -> Contest:
-    """Fit, train and judge everybody on the same data, seed after seed.
+    """Fit, train and judge everybody on the same data, split after split, seed after seed.
 
-    Args:
-        config: of the team.
-        num_seeds: splits and seeds, at least 1.
-        with_tampering: judge everybody also with each sensor compromised, hiding attacks.
-        on_step: told what is being worked on.
+    Also with each sensor compromised, hiding attacks, if asked to.
     """
     use_one_thread()
     contest: Contest | None = None

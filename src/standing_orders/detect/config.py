@@ -206,7 +206,7 @@ class DetectConfig(DataConfig):
 
     def data_config(self) -> DataConfig:
         """What to read, alone."""
-        return DataConfig(**{name: getattr(self, name) for name in DataConfig.model_fields})
+        return self.part(DataConfig)
 
     def game_of(self, events: Events, task: Task) -> Game:
         """What actions earn at events: by the table for records, by the prices for sessions."""

@@ -23,7 +23,6 @@ nothing: the same source attacks later, elsewhere. A quarantine isolates the sou
 but it ends the aftermath and averts an attack that nobody has seen yet.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -176,10 +175,6 @@ class Played:
 def play(game: Game, actions: ArrayLike) -> Played:
     """Play whole sessions at once; decisions after the end of a session do not count.
 
-    Args:
-        game: the sessions.
-        actions: (num_events,), the decision about each event if it is reached.
-
     Raises:
         ConfigError: there is not one action for each event.
     """
@@ -280,18 +275,12 @@ def best_flag(rewards: NDArray[np.float64]) -> int:  # (NUM_ACTIONS, 2)
 def describe_records(
     rewards: NDArray[np.float64],  # (NUM_ACTIONS, 2)
     prevalence: float,
-    accuracies: Sequence[float] = ACCURACIES,
 ) -> dict[str, float]:
     """Rows to print before training: what policies earn a record, and the optimal thresholds.
 
     Without the team term. Policies that are right, or nearly, are there twice: a flag can be an
     alert, or a block, which the published arithmetic takes. The thresholds are those from which an
     action is better than to allow.
-
-    Args:
-        rewards: see `CostConfig.rewards`.
-        prevalence: share of threats, 0 to 1.
-        accuracies: chance to be right about an event, the same for threats and benign events.
 
     Example:
         >>> rows = describe_records(CostConfig().rewards(), 0.089)
@@ -305,7 +294,7 @@ def describe_records(
         flagged, how = rewards[flag], f"by {ACTION_NAMES[flag]}s"
         right, wrong = np.array([allowed[0], flagged[1]]), np.array([flagged[0], allowed[1]])
         rows[f"perfect, {how}"] = shares @ right
-        for accuracy in accuracies:
+        for accuracy in ACCURACIES:
             mean = shares @ (accuracy * right + (1 - accuracy) * wrong)
             rows[f"{100 * accuracy:g} % accurate, {how}"] = mean
     thresholds = _thresholds(rewards, "P(threat)")
@@ -323,7 +312,6 @@ def describe_sessions(
     is_threat: NDArray[np.bool_],  # (num_events,)
     sessions: Sessions,
     costs: SessionCosts,
-    accuracies: Sequence[float] = ACCURACIES,
 ) -> dict[str, float]:
     """Rows to print before training: the mean reward a session of policies anyone can picture.
 
@@ -337,7 +325,7 @@ def describe_sessions(
     allowed, blocked = table[starts[:-1], ALLOW], table[starts[:-1], BLOCK]
     wrong = np.where(game.has_begun[starts[1:] - 1], allowed, blocked)
     rows = {"allow-all": allowed, "block at once": blocked, "perfect": best}
-    for share in accuracies:
+    for share in ACCURACIES:
         rows[f"{100 * share:g} % accurate"] = share * best + (1 - share) * wrong
     means = {name: float(totals.mean()) for name, totals in rows.items()}
     alone = session_game(np.array([False, True]), Sessions(np.arange(3)), costs)

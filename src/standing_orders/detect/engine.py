@@ -17,14 +17,7 @@ from torch.nn.functional import pad
 
 from standing_orders.detect.actions import NUM_ACTIONS
 from standing_orders.detect.config import TeamConfig
-from standing_orders.detect.network import (
-    ROWS_TOGETHER,
-    Actor,
-    Eyes,
-    Seen,
-    TeamNetwork,
-    eyes_of,
-)
+from standing_orders.detect.network import ROWS_TOGETHER, Actor, Eyes, Seen, TeamNetwork, eyes_of
 from standing_orders.errors import NumericsError
 from standing_orders.voting import decide
 
@@ -81,21 +74,17 @@ class Agent:
         self.actor, self.eyes = actor, eyes
         self.remembered = np.zeros((2, 0, actor.memory_size), dtype=np.float32)  # by slot
 
+    @torch.no_grad()
     def judge(self, batch: Batch, seen: Seen) -> tuple[Tensor, Tensor]:
         """Log-probabilities (num_events, NUM_ACTIONS) of the actions, and the hidden states.
 
-        Args:
-            batch: the next events.
-            seen: what its eyes see of them; rows may follow that are no events.
+        What is seen may be followed by rows that are no events.
         """
-        with torch.no_grad():
-            return self._remember(seen, batch)
-
-    def _remember(self, seen: Seen, batch: Batch) -> tuple[Tensor, Tensor]:
         if self.actor.memory is None:
             log_probs, hidden, _ = self._run(seen, None)
             return log_probs[: len(batch.slots)], hidden[: len(batch.slots)]
-        self._make_room(int(batch.slots.max(initial=-1)) + 1)
+        if (more := int(batch.slots.max(initial=-1)) + 1 - self.remembered.shape[1]) > 0:
+            self.remembered = np.pad(self.remembered, ((0, 0), (0, more), (0, 0)))
         told: list[tuple[Tensor, Tensor]] = []
         order: list[NDArray[np.int64]] = []
         for rows in waves(batch.slots):
@@ -110,10 +99,6 @@ class Agent:
         log_probs, hidden = (torch.cat(one)[back] for one in zip(*told, strict=True))
         return log_probs, hidden
 
-    def _make_room(self, num_slots: int) -> None:
-        if (more := num_slots - self.remembered.shape[1]) > 0:
-            self.remembered = np.pad(self.remembered, ((0, 0), (0, more), (0, 0)))
-
     def _run(self, seen: Seen, memory: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
         """Through the network in blocks whose sizes do not change the sums."""
         told: list[tuple[Tensor, Tensor, Tensor | None]] = []
@@ -125,10 +110,8 @@ class Agent:
             return told[0]
         log_probs = torch.cat([one[0] for one in told])
         hidden = torch.cat([one[1] for one in told])
-        after = (
-            None if memory is None else torch.cat([one[2] for one in told if one[2] is not None], 1)
-        )
-        return log_probs, hidden, after
+        states = [one[2] for one in told if one[2] is not None]
+        return log_probs, hidden, torch.cat(states, dim=1) if states else None
 
     def _run_block(self, seen: Seen, memory: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
         num_rows = len(seen[0])
@@ -180,12 +163,7 @@ def ask(agents: Sequence[Agent], batch: Batch) -> list[tuple[Tensor, Tensor]]:
 
 
 class LocalEngine:
-    """All agents in this process, and an honest counter.
-
-    Args:
-        agents: of the team.
-        config: how they vote.
-    """
+    """All agents in this process, and an honest counter."""
 
     def __init__(self, agents: Sequence[Agent], config: TeamConfig) -> None:
         self.agents, self.config = agents, config
@@ -193,7 +171,8 @@ class LocalEngine:
     def judge(self, batch: Batch) -> Ballots:
         """Judge the next events."""
         told = torch.stack([log_probs for log_probs, _ in ask(self.agents, batch)])
-        return count_ballots(told, self.config)
+        probs, likeliest = opinion_of(told)
+        return Ballots(probs, likeliest.T, count_votes(likeliest.T, probs, self.config))
 
     def memory(self) -> dict[str, NDArray[np.float32]]:
         """What the agents remember."""
@@ -213,13 +192,6 @@ class LocalEngine:
         """Nothing to let go of."""
 
 
-def count_ballots(log_probs: Tensor, config: TeamConfig) -> Ballots:  # (agents, events, 4)
-    """The vote of agents that say what they think."""
-    probs, likeliest = opinion_of(log_probs)
-    votes = likeliest.T
-    return Ballots(probs, votes, count_votes(votes, probs, config))
-
-
 def opinion_of(log_probs: Tensor) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
     """Probabilities of the actions, the last axis, and the likeliest of them: the ballot.
 
@@ -228,7 +200,8 @@ def opinion_of(log_probs: Tensor) -> tuple[NDArray[np.float64], NDArray[np.int8]
     """
     told = log_probs.numpy()
     if not np.isfinite(told).all():
-        raise NumericsError("log-probabilities of an agent are not finite")
+        agent = f"agent {np.argwhere(~np.isfinite(told))[0, 0]}" if told.ndim == 3 else "an agent"
+        raise NumericsError(f"log-probabilities of {agent} are not finite")
     probs = np.exp(told.astype(np.float64))
     return probs, probs.argmax(axis=-1).astype(np.int8)
 

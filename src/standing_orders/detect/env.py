@@ -132,11 +132,7 @@ class DetectionEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo ships no ty
         return observations, rewards, over, cut, infos
 
     def _votes(self, actions: dict[str, int]) -> NDArray[np.int8]:  # (1, num_agents)
-        """What the agents chose.
-
-        Raises:
-            SimulationError: an agent is missing or unknown, or chose something else.
-        """
+        """What the agents chose."""
         if not isinstance(actions, Mapping):
             raise SimulationError(f"step: {actions!r}: must be a dict of each agent's action")
         if missing := [agent for agent in self.agents if agent not in actions]:

@@ -109,10 +109,6 @@ def collapse_of(shares: Mapping[str, float], recall: float | None) -> str | None
 
     To allow nearly everything is right where threats are that rare, if most of them are found.
 
-    Args:
-        shares: of `action_shares`.
-        recall: share of threats that are flagged, if there are any.
-
     Example:
         >>> collapse_of({"allow": 0.99, "alert": 0.01}, recall=0.9) is None
         True
@@ -234,45 +230,35 @@ def calibration_figures(
     }
 
 
-@dataclass(frozen=True)
-class AttackRecall:
-    """How much of one attack is flagged."""
-
-    attack: str
-    count: int  # of its events, or of the sessions with it
-    recall: float
-    is_unseen: bool  # it does not occur in training
-
-
 def recall_by_attack(
     flagged: ArrayLike,  # (n,): of events or of sessions
     attacks: NDArray[np.int64],  # (n,): -1 = benign
     attack_names: Sequence[str],
     seen: Iterable[int],  # attacks that occur in training
-) -> tuple[AttackRecall, ...]:
-    """Recall of each attack that occurs, most frequent first."""
+) -> list[Figures]:
+    """Count, recall and whether it is unseen in training of each attack, most frequent first."""
     flagged = _equal_length("flagged", flagged, attacks).astype(bool)
     is_threat = attacks >= 0
     known = set(map(int, seen))
     counts = np.bincount(attacks[is_threat], minlength=len(attack_names))
     found = np.bincount(attacks[is_threat & flagged], minlength=len(attack_names))
-    return tuple(
-        AttackRecall(
-            attack=attack_names[index],
-            count=int(counts[index]),
-            recall=float(found[index] / counts[index]),
-            is_unseen=int(index) not in known,
-        )
+    return [
+        {
+            "attack": attack_names[index],
+            "count": int(counts[index]),
+            "recall": float(found[index] / counts[index]),
+            "is_unseen": int(index) not in known,
+        }
         for index in np.argsort(-counts, kind="stable")
         if counts[index]
-    )
+    ]
 
 
-def unseen_recall(attack_recalls: Iterable[AttackRecall]) -> float:
+def unseen_recall(attack_recalls: Iterable[Figures]) -> float:
     """Share of what is counted of attacks unseen in training that is flagged; NaN without any."""
-    unseen = [one for one in attack_recalls if one.is_unseen]
-    found = sum(one.count * one.recall for one in unseen)
-    return _ratio(found, sum(one.count for one in unseen))
+    unseen = [one for one in attack_recalls if one["is_unseen"]]
+    found = sum(one["count"] * one["recall"] for one in unseen)
+    return _ratio(found, sum(one["count"] for one in unseen))
 
 
 def record_figures(
@@ -285,17 +271,7 @@ def record_figures(
     f1_threshold: float,
     seen: Iterable[int],
 ) -> Figures:
-    """All figures of decisions about records, by name.
-
-    Args:
-        events: what was judged, with the truth.
-        scores: how much of a threat each event seemed.
-        actions: what was done about it.
-        game: what decisions earn.
-        rewards: the table behind it.
-        f1_threshold: `best_f1_threshold` on the validation part.
-        seen: the attacks that occur in training, by index.
-    """
+    """All figures of decisions about records, by name."""
     is_threat, flagged = events.is_threat, actions != ALLOW
     points = sweep(scores, is_threat)
     decisions = count_decisions(flagged, is_threat)
@@ -316,7 +292,7 @@ def record_figures(
         "cost": cost,
         "cost_gap": cost - points.best_cost(rewards),
         "unseen_recall": unseen_recall(attacks),
-        "attacks": [asdict(one) for one in attacks],
+        "attacks": attacks,
         "num_events": events.num_events,
         "confusion": asdict(decisions),
         "actions": action_shares(actions),
@@ -430,7 +406,7 @@ def session_figures(
         "delay_at_1_percent_false_alarms": point.mean_delay,
         "detection_at_1_percent_false_alarms": point.detection_rate,
         "unseen_detection": unseen_recall(attacks),
-        "attacks": [asdict(one) for one in attacks],
+        "attacks": attacks,
         "actions": action_shares(actions[played.is_open]),
         "delay_curve": {
             name: [getattr(alarms, name) for _, alarms in curve]

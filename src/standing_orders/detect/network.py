@@ -98,7 +98,7 @@ class ConstraintHeads(nn.Module):
 
 def windows_of(rules: Sequence[Rule]) -> list[Rule]:
     """One rule for each window that rules look at: those of a scope and a length."""
-    return list({(rule.config.scope, rule.config.window): rule for rule in rules}.values())
+    return list({(rule.scope, rule.window): rule for rule in rules}.values())
 
 
 class _Memory(nn.Module):
@@ -179,10 +179,7 @@ class _Trunk(nn.Module):
 class Eyes:
     """What agents with the same view and the same trees get to see of events.
 
-    Args:
-        view: features.
-        trees: that tell their opinion first; None: nobody does.
-        worths: see `first_logits`.
+    The trees, if there are any, tell their opinion first; for the worths see `first_logits`.
     """
 
     def __init__(self, view: NDArray[np.int64], trees: Trees | None, worths: Tensor) -> None:
@@ -227,10 +224,6 @@ class Actor:
     """One agent's own network, cut out of the team's: it needs nothing of the other agents.
 
     Plain tensors: for one event the calls of modules would take longer than the sums.
-
-    Args:
-        network: of the team.
-        agent: its number.
     """
 
     def __init__(self, network: "TeamNetwork", agent: int) -> None:
@@ -245,20 +238,12 @@ class Actor:
         self._activate = trunk.activation.forward
 
     def __call__(
-        self, inputs: Tensor, first: Tensor | None, memory: Tensor | None = None
+        self,
+        inputs: Tensor,  # (rows, size of the view): behind what its trees say, if there are any
+        first: Tensor | None,  # (rows, NUM_ACTIONS): what its trees add to the logits
+        memory: Tensor | None = None,  # (2, rows, memory_size): zeros where a session begins
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Judge one event of each of many sessions.
-
-        Args:
-            inputs: (rows, size of the view), behind what its trees say of them, if there are any.
-            first: (rows, NUM_ACTIONS), what its trees add to the logits.
-            memory: (2, rows, memory_size) of each session before the event, zeros at its beginning;
-                None for an agent without memory.
-
-        Returns:
-            Log-probabilities (rows, NUM_ACTIONS) of the actions, the hidden states (rows, size),
-            and the memory after the event.
-        """
+        """Log-probabilities (rows, NUM_ACTIONS), hidden states, and the memory after the events."""
         hidden = inputs[None]
         if self.memory is not None and memory is not None:
             hidden, (short, long) = self.memory(hidden, (memory[:1], memory[1:]))
@@ -272,14 +257,11 @@ class Actor:
         return torch.log_softmax(logits, dim=-1), hidden[0], memory
 
 
-def first_logits(opinion: Tensor, worths: Tensor) -> Tensor:  # (..., NUM_ACTIONS)
-    """Logits by what the trees say alone: the expected worth of each action.
-
-    Args:
-        opinion: log-odds of a threat, scaled.
-        worths: (NUM_ACTIONS, 2), of each action on benign events and on threats, over the
-            coefficient of the entropy; zeros where they are not known.
-    """
+def first_logits(
+    opinion: Tensor,  # (...): log-odds of a threat, scaled
+    worths: Tensor,  # (NUM_ACTIONS, 2): on benign events and threats, over the entropy's weight
+) -> Tensor:  # (..., NUM_ACTIONS)
+    """Logits by what the trees say alone: the expected worth of each action; 0 if not known."""
     threat = torch.sigmoid(opinion / OPINION_SCALE)[..., None]
     return (1 - threat) * worths[:, 0] + threat * worths[:, 1]
 
@@ -288,14 +270,8 @@ class TeamNetwork(nn.Module):
     """Actors, critics, trees and constraint heads of a team.
 
     Rows of features may be *told*: what the agents' trees say about them, scaled, stands behind the
-    features, a column for each agent. Where it does not, the trees are asked.
-
-    Args:
-        views: features that each agent sees.
-        num_features: of an event.
-        config: the team.
-        rules: whose margins the constraint heads foresee.
-        seed: of the initial weights.
+    features, a column for each agent. Where it does not, the trees are asked. The constraint heads
+    foresee the margins of the rules.
     """
 
     worths: Tensor  # (NUM_ACTIONS, 2): see `first_logits`; the learner puts them here
@@ -355,12 +331,7 @@ class TeamNetwork(nn.Module):
         return torch.cat([told.T[:, :, None], seen], dim=2) if self.has_opinions else seen
 
     def act(self, features: Tensor, sessions: Sessions) -> tuple[Tensor, Tensor]:
-        """Log-probabilities (agents, rows, NUM_ACTIONS) of the actions, and the hidden states.
-
-        Args:
-            features: (rows, num_features) of whole sessions, one after the other, or told.
-            sessions: how they are cut.
-        """
+        """Log-probabilities (agents, rows, NUM_ACTIONS) of whole sessions, and hidden states."""
         seen = self._look(self.tell(features))
         hidden = self.actor(seen, sessions)
         logits = self.policy(hidden)

@@ -9,8 +9,8 @@ probabilities is its word alone: they make the score, never the verdict.
 import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Any, Literal
+from contextlib import ExitStack
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,16 +33,11 @@ from standing_orders.voting import Committee
 from standing_orders.voting.actors import RayVote
 from standing_orders.voting.agent import Trial
 
-EngineName = Literal["local", "ray"]
 EVENTS_TOGETHER = 100
 
 
 class Voice:
-    """One agent as a voter: its ballots, and its probabilities beside them.
-
-    Args:
-        agent: of the team; a copy is kept that is told its own columns only.
-    """
+    """One agent as a voter, told its own columns only: its ballots, and its probabilities."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = copy.deepcopy(agent)
@@ -91,7 +86,11 @@ class RayEngine:
         report: Callable[[str], None],
         trials: Mapping[int, Trial] | None = None,
     ) -> None:
-        check_engine(config, len(agents))
+        if config.vote != "quorum":
+            raise ConfigError(
+                f"team.vote = {config.vote!r}: only a quorum vote has an engine 'ray'"
+            )
+        Committee(len(agents), config.faults, NUM_ACTIONS)
         self._config = config
         self._views = [agent.eyes.view for agent in agents]
         self._has_memory = agents[0].actor.memory_size > 0
@@ -154,49 +153,21 @@ class RayEngine:
         self._stack.close()
 
 
-def check_engine(config: TeamConfig, num_agents: int) -> None:
-    """Refuse a team that cannot agree by messages.
-
-    Raises:
-        ConfigError: it does not vote.
-        VotingError: too few agents.
-    """
-    if config.vote != "quorum":
-        raise ConfigError(f"team.vote = {config.vote!r}: only a quorum vote has an engine 'ray'")
-    Committee(num_agents, config.faults, NUM_ACTIONS)
-
-
-@contextmanager
 def open_engine(
-    name: EngineName,
+    name: Literal["local", "ray"],
     agents: Sequence[Agent],
     config: TeamConfig,
     *,
     address: str | None = None,
     report: Callable[[str], None],
-) -> Iterator[JudgeEngine]:
+) -> JudgeEngine:
     """Who judges, by name: `local`, or `ray` for agents that agree by signed messages.
 
-    Args:
-        name: of the engine.
-        agents: of the team.
-        config: how they vote.
-        address: of an existing cluster, such as 127.0.0.1:6379; without it a local one is started
-            and stopped.
-        report: told who is suspect, and why.
-
     Raises:
-        ConfigError: an address is given to the local engine; or see `RayEngine`.
-        VotingError, WorkerError: see `RayEngine`.
+        ConfigError, VotingError, WorkerError: see `RayEngine`; the local engine has no address.
     """
     if name == "local" and address is not None:
         raise ConfigError(f"address = {address!r}: only engine = 'ray' has one")
-    engine: Any = (
-        LocalEngine(agents, config)
-        if name == "local"
-        else RayEngine(agents, config, address=address, report=report)
-    )
-    try:
-        yield engine
-    finally:
-        engine.close()
+    if name == "local":
+        return LocalEngine(agents, config)
+    return RayEngine(agents, config, address=address, report=report)

@@ -1,7 +1,6 @@
 """What a run saves beside its weights, so that its folder alone is enough to judge new events."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -23,10 +22,6 @@ class Calibration(Saved):
     """P(threat) by score, linear between points and level beyond them.
 
     Isotonic regression is such a line by nature; a logistic curve (Platt) is one by enough points.
-
-    Args:
-        scores: of the points, growing.
-        probabilities: at them, 0 to 1, never falling.
 
     Raises:
         CheckpointError: the points are no such line.
@@ -65,11 +60,7 @@ def fit_calibration(
     from sklearn.isotonic import IsotonicRegression  # type: ignore[import-untyped]  # noqa: PLC0415
 
     model = IsotonicRegression(y_min=0.0, y_max=1.0).fit(scores, is_threat)
-    return Calibration(_floats(model.X_thresholds_), _floats(model.y_thresholds_))
-
-
-def _floats(values: Sequence[float]) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)
+    return Calibration(tuple(model.X_thresholds_.tolist()), tuple(model.y_thresholds_.tolist()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,17 +82,11 @@ class Standard(Saved):
         none = np.zeros(0, dtype=np.int64)
         features = np.zeros((0, len(self.columns)), dtype=np.float32)
         start = np.zeros(1, dtype=np.int64)
-        return Events(
-            features, self.columns, self.sources, none > 0, none, self.schema.attack_names, start
-        )
+        return Events(features, self.columns, self.sources, none, self.schema.attack_names, start)
 
 
 def fit_standard(team: Team, data: DataSet) -> Standard | None:
     """What is to be saved with a team at its present weights.
-
-    Args:
-        team: as it is.
-        data: of the run.
 
     Returns:
         None if the events cannot be read without the training files.

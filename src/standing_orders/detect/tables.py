@@ -5,32 +5,36 @@ from collections.abc import Mapping, Sequence
 from standing_orders.detect.assess.liars import LiarFigures
 from standing_orders.detect.assess.report import Evaluation
 from standing_orders.detect.assess.tampering import TamperFigures
-from standing_orders.detect.compare import COLUMNS, EQUAL_PREFIX, JUDGED_BY, Contest, Verdict
+from standing_orders.detect.compare import EQUAL_PREFIX, JUDGED_BY, Contest, Verdict
 from standing_orders.detect.metrics import EXPECTED, Figures
 from standing_orders.stats import Interval, seed_interval
 from standing_orders.tables import Column, Table
 
-_WORDS = {
-    "f1": "F1",
-    "f1_at_threshold": "F1 thr",
-    "pr_auc": "PR-AUC",
-    "prevalence": "prevalence",
-    "recall_at_1_percent_fpr": "TPR@1%",
-    "fpr_at_95_percent_recall": "FPR@95%",
-    "alarms_per_1000_benign": "alarms/1000",
-    "cost": "cost",
-    "cost_gap": "gap",
-    "unseen_recall": "unseen",
-    "mean_cost": "cost",
-    "mean_events_seen": "events",
-    "detection_rate": "detected",
-    "unseen_detection": "unseen detected",
-    "mean_delay": "delay",
-    "false_alarm_rate": "false alarms",
-    "false_alarms_per_1000": "alarms/1000",
-    "early_stop_rate": "early",
-    "pr_auc_event": "PR-AUC, events",
-    "prevalence_event": "prevalence",
+COLUMNS = {  # of a contest: figures, and what they are called
+    "records": {
+        "f1": "F1",
+        "f1_at_threshold": "F1 thr",
+        "pr_auc": "PR-AUC",
+        "prevalence": "prevalence",
+        "recall_at_1_percent_fpr": "TPR@1%",
+        "fpr_at_95_percent_recall": "FPR@95%",
+        "alarms_per_1000_benign": "alarms/1000",
+        "cost": "cost",
+        "cost_gap": "gap",
+        "unseen_recall": "unseen",
+    },
+    "sessions": {
+        "mean_cost": "cost",
+        "mean_events_seen": "events",
+        "detection_rate": "detected",
+        "unseen_detection": "unseen detected",
+        "mean_delay": "delay",
+        "false_alarm_rate": "false alarms",
+        "false_alarms_per_1000": "alarms/1000",
+        "early_stop_rate": "early",
+        "pr_auc_event": "PR-AUC, events",
+        "prevalence_event": "prevalence",
+    },
 }
 _SHOWN_ATTACKS = 12  # of those seen in training
 _COLUMNS_AT_ONCE = 5  # of a contest: no figure is cut at 120 characters
@@ -49,12 +53,7 @@ def _words(name: str) -> str:
 
 
 def evaluation_tables(found: Evaluation, where: str) -> list[Table]:
-    """Every figure of one team.
-
-    Args:
-        found: the figures.
-        where: the team is.
-    """
+    """Every figure of one team."""
     trained = f"update {found.updates} of {found.iterations}"
     title = f"{where}, {trained}: test part of {found.data_name}"
     tables = figure_tables(title, found.figures)
@@ -182,8 +181,8 @@ def _show(interval: Interval | None) -> str | None:
 
 def contest_tables(contest: Contest) -> list[Table]:
     """Everybody side by side, then what the team is worth beside the baselines."""
-    columns = COLUMNS[contest.task]
-    tables = []
+    words = COLUMNS[contest.task]
+    columns, tables = list(words), []
     for start in range(0, len(columns), _COLUMNS_AT_ONCE):
         shown = columns[start : start + _COLUMNS_AT_ONCE]
         rows = tuple(
@@ -193,11 +192,11 @@ def contest_tables(contest: Contest) -> list[Table]:
         is_last = start + _COLUMNS_AT_ONCE >= len(columns)
         title = "" if start else _title(contest)
         notes = tuple(_remarks(contest)) if is_last else ()
-        tables.append(Table(title, _columns("", *(_WORDS[name] for name in shown)), rows, notes))
+        tables.append(Table(title, _columns("", *(words[name] for name in shown)), rows, notes))
     tables += _contest_tampering(contest)
     judged = [found for figure in JUDGED_BY[contest.task] if (found := contest.verdicts(figure))]
-    verdicts = [_verdict_table(found) for found in judged]
-    explained = tuple(_explain(found[0]) for found in judged)
+    verdicts = [_verdict_table(found, words) for found in judged]
+    explained = tuple(_explain(found[0], words) for found in judged)
     return [*tables, *verdicts, *([Table("", (), (), explained)] if explained else [])]
 
 
@@ -254,20 +253,20 @@ def _broken(found: Sequence[Figures]) -> str:
     )
 
 
-def _verdict_table(found: Sequence[Verdict]) -> Table:
-    title = f"{_WORDS[found[0].figure]}, team minus each baseline, the best of these first"
+def _verdict_table(found: Sequence[Verdict], words: Mapping[str, str]) -> Table:
+    title = f"{words[found[0].figure]}, team minus each baseline, the best of these first"
     rows = tuple((one.baseline, _show(one.difference), one.outcome) for one in found)
     return Table(title, _columns("", "difference", "team"), rows)
 
 
-def _explain(best: Verdict) -> str:
-    words = {
+def _explain(best: Verdict, words: Mapping[str, str]) -> str:
+    outcomes = {
         "better": "the team is better",
         "worse": "the team is WORSE",
         "no difference": f"no difference that {best.difference.num} seeds show",
         "one seed": "one seed shows nothing",
     }
     return (
-        f"{_WORDS[best.figure]}: the best baseline is {best.baseline} with {best.mean:.4g}; team "
-        f"minus it {_show(best.difference)}: {words[best.outcome]}"
+        f"{words[best.figure]}: the best baseline is {best.baseline} with {best.mean:.4g}; team "
+        f"minus it {_show(best.difference)}: {outcomes[best.outcome]}"
     )

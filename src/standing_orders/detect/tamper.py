@@ -17,7 +17,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.detect.data.events import Events, Sessions
+from standing_orders.detect.data.events import Events
 
 Kind = Literal["benign", "replayed", "frozen", "shifted"]
 When = Literal["threats", "always"]
@@ -48,7 +48,7 @@ def tamper(
         changed[np.ix_(lies, features)] = _shifted(events, features, lies, benign, rng)
         return replace(events, features=changed)
     if kind == "frozen" and events.num_sessions < events.num_events:
-        source, taken = events.features, events.starts[events.session_index[lies]]
+        source, taken = events.features, events.starts[events.sessions.index[lies]]
     else:
         source, taken = benign, _donors(len(lies), len(benign), kind, rng)
     changed[np.ix_(lies, features)] = source[np.ix_(taken, features)]
@@ -98,36 +98,18 @@ def with_tampered_copies(
     hides something. In proportion a few benign sessions are copied too, so that a sensor that
     contradicts the others counts for much, and not for everything.
 
-    Args:
-        events: of the training part.
-        sensors: the features that each of them delivers.
-        share: 0 to 1 for each sensor.
-        seed: of what is copied and of the lies.
-
     Returns:
         The events, and for each session the number of the one that it is, or is a copy of.
     """
     rng = np.random.Generator(np.random.Philox(seed))
     benign = events.features[~events.is_threat]
     chances = share / len(sensors) * np.where(events.session_is_threat, 1.0, BENIGN_SHARE)
-    parts, origins = [events], [np.arange(events.num_sessions)]
+    copies, origins = [], [np.arange(events.num_sessions)]
     for features in sensors:
         for kind in TAUGHT_KINDS:
             is_chosen = rng.random(events.num_sessions) < chances / len(TAUGHT_KINDS)
             origins.append(np.flatnonzero(is_chosen))
             copied = events.take_sessions(origins[-1])
-            rows = copied.is_threat | ~copied.session_is_threat[copied.session_index]
-            parts.append(tamper(copied, features, kind, rows, benign=benign, rng=rng))
-    every = replace(
-        events,
-        features=np.concatenate([part.features for part in parts]),
-        is_threat=np.concatenate([part.is_threat for part in parts]),
-        attacks=np.concatenate([part.attacks for part in parts]),
-        starts=Sessions.of_lengths(np.concatenate([part.lengths for part in parts])).starts,
-        is_end=(
-            None
-            if events.is_end is None
-            else np.concatenate([part.is_end for part in parts if part.is_end is not None])
-        ),
-    )
-    return every, np.concatenate(origins)
+            rows = copied.is_threat | ~copied.session_is_threat[copied.sessions.index]
+            copies.append(tamper(copied, features, kind, rows, benign=benign, rng=rng))
+    return events.followed_by(*copies), np.concatenate(origins)

@@ -1,8 +1,9 @@
 """A team judges events: from features to probabilities, ballots, decisions and rule streams."""
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,20 @@ from standing_orders.detect.actions import ALLOW, BLOCK
 from standing_orders.detect.config import DetectConfig, Mode, RulesConfig
 from standing_orders.detect.costs import Game, play
 from standing_orders.detect.data.events import Events, Sessions, Task
-from standing_orders.detect.engine import Batch, Outcome, Votes, agents_of, ask, count_votes
+from standing_orders.detect.engine import (
+    Batch,
+    Outcome,
+    Votes,
+    agents_of,
+    ask,
+    count_votes,
+    opinion_of,
+)
 from standing_orders.detect.network import TeamNetwork
-from standing_orders.detect.rules import RuleBook, RuleConfig, Shield, Streams, default_rules
+from standing_orders.detect.rules import Rule, RuleBook, Shield, Streams, default_rules
 from standing_orders.detect.rules.lookup import fits_a_table, shield_by_tables
 from standing_orders.detect.views import split_views, with_end_mark, with_summary
-from standing_orders.errors import ConfigError, NumericsError
+from standing_orders.errors import ConfigError
 from standing_orders.memory import require_memory
 from standing_orders.seeding import child_seed
 
@@ -48,13 +57,9 @@ class Judged(Decisions):
 
 
 class Team:
-    """Agents that judge whole sessions together, trained or not.
+    """Agents that judge whole sessions together, trained or not, by a settled config.
 
-    Args:
-        network: of the agents.
-        config: a settled one: what they see and how they decide.
-        task: records or sessions.
-        book: rules of mode `shield` replace decisions; None: nothing is replaced.
+    Rules of mode `shield` replace decisions; without a book nothing is replaced.
     """
 
     def __init__(
@@ -76,20 +81,14 @@ class Team:
         """Judge events that are prepared already, (num_events, num_features), for learning.
 
         All at once, so its last bits may differ from those of `judge`.
-
-        Raises:
-            NumericsError: a probability is not finite.
         """
         with torch.no_grad():
             log_probs, hidden = self.network.act(features, sessions)
         return self._judge(log_probs, hidden, sessions)
 
     def _judge(self, log_probs: Tensor, hidden: Tensor, sessions: Sessions) -> Judged:
-        if not torch.isfinite(log_probs).all():
-            agent = int((~torch.isfinite(log_probs)).nonzero()[0, 0])
-            raise NumericsError(f"log-probabilities of agent {agent} are not finite")
-        probs = np.exp(log_probs.numpy().astype(np.float64))
-        votes = probs.argmax(axis=-1).T.astype(np.int8)
+        probs, likeliest = opinion_of(log_probs)
+        votes = likeliest.T
         outcomes, shielded = self.outcomes([votes], probs, sessions)
         outcome = next(outcomes)
         return Judged(
@@ -108,10 +107,7 @@ class Team:
     ) -> tuple[Iterator[Outcome], dict[str, Any] | None]:
         """Outcomes of several votes on the same events, after the shield, and what that did.
 
-        Args:
-            ballots: as the counter gets them, vote by vote.
-            probs: what `average` goes by; liars do not change it.
-            sessions: of the events.
+        Liars do not change the probabilities, which `average` goes by.
         """
         proposed = (count_votes(votes, probs, self.config.team) for votes in ballots)
         if self._book is None or not self._book.rules_of("shield"):
@@ -160,30 +156,29 @@ def make_book(config: RulesConfig, task: Task) -> RuleBook:
     Raises:
         ConfigError: a rule is wrong or has no proper name, or `enforce` names no rule or no mode.
     """
-    rules = list(default_rules(task, mode=config.mode, window=config.window)) * config.defaults
-    for text in config.own:
-        name, colon, formula = text.partition(":")
-        if not colon:
-            raise ConfigError(f"rules.own = {text!r}: must be NAME: FORMULA")
-        try:
-            rule = RuleConfig(
-                name=name.strip(), formula=formula.strip(), mode=config.mode, scope=config.scope,
-                window=config.window,
-            )  # fmt: skip
-        except ConfigError as err:
-            raise ConfigError(f"rules.own = {text!r}: {err}") from err
-        rules.append(rule)
+    rules = default_rules(task, mode=config.mode, window=config.window) * config.defaults
+    own = [_read_rule(text) for text in config.own]
+    modes: dict[str, Any] = {rule.name: rule.mode for rule in rules}
+    modes |= {name: config.mode for name, _ in own}
+    if config.enforce:
+        modes = _enforced(config, list(modes))
     shared = ("price", "target", "price_rate", "max_price")
     values: dict[str, Any] = {name: getattr(config, name) for name in shared}
-    modes = _enforced(config, [rule.name for rule in rules])
-    return RuleBook(
-        [
-            rule.model_copy(
-                update=values | ({"mode": modes.get(rule.name, "watch")} if config.enforce else {})
-            )
-            for rule in rules
-        ]
-    )
+    known = [replace(one, mode=modes.get(one.name, "watch"), **values) for one in rules]
+    values |= {"scope": config.scope, "window": config.window}
+    named = [Rule(name, text, mode=modes.get(name, "watch"), **values) for name, text in own]
+    return RuleBook([*known, *named])
+
+
+def _read_rule(text: str) -> tuple[str, str]:
+    """Name and formula of a rule of the user's own."""
+    name, colon, formula = (part.strip() for part in text.partition(":"))
+    if not colon:
+        raise ConfigError(f"rules.own = {text!r}: must be NAME: FORMULA")
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", name):
+        wanted = "a name is a letter and up to 39 more letters, digits, _ or -"
+        raise ConfigError(f"rules.own = {text!r}: name = {name!r}: {wanted}")
+    return name, formula
 
 
 def _enforced(config: RulesConfig, names: list[str]) -> dict[str, str]:
@@ -250,7 +245,7 @@ def apply_shield(
         is_open = every
         for index in range(first, end):
             doubt = suspicion[index] * every
-            taken = shield.apply(actions[index], suspicion=doubt, is_valid=is_open).actions
+            taken = shield.apply(actions[index], doubt, is_valid=is_open).actions
             actions[index] = taken
             is_open = is_open & (taken < BLOCK)
             if task == "sessions" and not is_open.any():  # every session has ended

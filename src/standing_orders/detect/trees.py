@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.ensemble import (  # type: ignore[import-untyped]
-    HistGradientBoostingClassifier,
-)
+from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped]
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from torch import Tensor, nn
 
+from standing_orders.detect.data.labels import check_classes
 from standing_orders.detect.kernels import add_leaves, bar_leaves
-from standing_orders.errors import DataError
 from standing_orders.seeding import child_seed
 
 MAX_LEAVES = 31  # of a tree
@@ -53,24 +51,13 @@ def boost(
     Raises:
         DataError: there is only one class.
     """
-    require_both_classes(is_threat)
+    check_classes(is_threat, "the training part")
     model = HistGradientBoostingClassifier(
         max_iter=rounds, learning_rate=learning_rate, max_leaf_nodes=MAX_LEAVES,
         early_stopping=False, random_state=random_state(seed),
     )  # fmt: skip
     with one_thread():
         return model.fit(features, is_threat)
-
-
-def require_both_classes(is_threat: NDArray[np.bool_]) -> None:
-    """Refuse to learn from one class alone.
-
-    Raises:
-        DataError: there is only one.
-    """
-    if is_threat.all() or not is_threat.any():
-        kind = "threats" if is_threat.any() else "benign events"
-        raise DataError(f"the training part has nothing but {kind}: a classifier needs both")
 
 
 def log_loss(log_odds: NDArray[np.float64], is_threat: NDArray[np.bool_]) -> float:
@@ -100,12 +87,7 @@ def fit_line(
 
 
 class Forest(nn.Module):
-    """Boosted trees of every agent; one that is not fitted says log-odds 0.
-
-    Args:
-        num_agents: agents that have trees of their own.
-        rounds: trees of an agent, at most.
-    """
+    """Boosted trees of every agent; one that is not fitted says log-odds 0."""
 
     column: Tensor  # (agents, rounds, NUM_NODES): the input that a node asks about; -1 for a leaf
     threshold: Tensor  # the same shape: inputs up to this go left
@@ -130,19 +112,11 @@ class Forest(nn.Module):
         agent: int,
         model: Any,
         *,
-        columns: NDArray[np.int64],
+        columns: NDArray[np.int64],  # input of the agent that each feature of the model is
         rounds: int,
         line: tuple[float, float] = (1.0, 0.0),
     ) -> None:
-        """Take over the first trees of a model.
-
-        Args:
-            agent: whose trees they are.
-            model: of `boost`.
-            columns: input of the agent that each feature of the model is.
-            rounds: how many of its trees.
-            line: slope and shift of their sum.
-        """
+        """Take over the first trees of a model of `boost`."""
         self.line[agent] = torch.tensor(line, dtype=torch.float64)
         self.base[agent] = float(np.ravel(model._baseline_prediction)[0])
         # Private to scikit-learn, and the only way to its trees; a test compares the sums.

@@ -54,7 +54,7 @@ def split_views(events: Events, config: TeamConfig) -> tuple[NDArray[np.int64], 
         >>> from standing_orders.detect.data.events import Events
         >>> nothing = np.zeros(0, dtype=np.int64)
         >>> events = Events(np.zeros((0, 3), np.float32), ("a=x", "a=y", "b"), ("a", "a", "b"),
-        ...                 np.zeros(0, bool), nothing, (), np.zeros(1, dtype=np.int64))
+        ...                 nothing, (), np.zeros(1, dtype=np.int64))
         >>> [view.tolist() for view in split_views(events, TeamConfig(agents=2, views="split"))]
         [[0, 1], [2]]
     """

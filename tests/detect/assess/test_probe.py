@@ -21,7 +21,7 @@ def make_events(
     names = tuple("abcd")
     attacks = np.where(is_threat, 0, -1)
     starts = np.arange(num_sessions + 1) * length
-    return Events(features, names, names, is_threat, attacks, ("threat",), starts)
+    return Events(features, names, names, attacks, ("threat",), starts)
 
 
 def make_dataset(

@@ -17,9 +17,7 @@ def part(count: int, seed: int) -> Events:
     rng = np.random.default_rng(seed)
     threat = np.arange(count) % 5 == 0
     features = (rng.normal(size=(count, 4)) + 4 * threat[:, None]).astype(np.float32)
-    return Events(
-        features, NAMES, NAMES, threat, np.where(threat, 0, -1), ("scan",), np.arange(count + 1)
-    )
+    return Events(features, NAMES, NAMES, np.where(threat, 0, -1), ("scan",), np.arange(count + 1))
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,6 @@ def make_events() -> Events:
         features=np.arange(12, dtype=np.float32).reshape(6, 2),
         columns=("a", "b=x"),
         sources=("a", "b"),
-        is_threat=attacks >= 0,
         attacks=attacks,
         attack_names=("first", "second"),
         starts=np.array([0, 1, 4, 6]),
@@ -32,8 +31,8 @@ def test_counts_and_shares_are_those_of_the_arrays() -> None:
     events = make_events()
     assert (events.num_events, events.num_features, events.num_sessions) == (6, 2, 3)
     assert events.session_is_threat.tolist() == [False, True, True]
-    assert events.lengths.tolist() == [1, 3, 2]
-    assert events.session_index.tolist() == [0, 1, 1, 1, 2, 2]
+    assert events.sessions.lengths.tolist() == [1, 3, 2]
+    assert events.sessions.index.tolist() == [0, 1, 1, 1, 2, 2]
     assert events.prevalence == 0.5
 
 
@@ -60,7 +59,7 @@ def test_sessions_must_cover_the_events_and_have_one_each(starts: list[int]) -> 
     [
         {"columns": ("a",)},
         {"attack_names": ("first",)},
-        {"is_threat": np.zeros(6, dtype=np.bool_)},
+        {"attacks": np.zeros(5, dtype=np.int64)},
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(change: dict[str, object]) -> None:

@@ -184,10 +184,10 @@ def test_a_trace_a_row_becomes_a_session(tmp_path: Path) -> None:
     dataset = load_file(save(table, tmp_path / "t.csv"), trace="calls", attack=None, chunk=10)
     assert dataset.task == "sessions"
     assert dataset.train.num_sessions == 48
-    assert dataset.train.lengths.max() == 6
+    assert dataset.train.sessions.lengths.max() == 6
     assert "length" in dataset.dropped
     np.testing.assert_array_equal(
-        dataset.train.session_is_threat[dataset.train.session_index], dataset.train.is_threat
+        dataset.train.session_is_threat[dataset.train.sessions.index], dataset.train.is_threat
     )
 
 

@@ -21,7 +21,7 @@ def test_ninety_one_sessions_in_a_hundred_are_benign_in_every_part() -> None:
     for part, size in ((dataset.train, 600), (dataset.validation, 200), (dataset.test, 200)):
         assert part.num_sessions == size
         assert 1 - part.session_is_threat.mean() == pytest.approx(0.91)
-        assert len(np.unique(part.lengths)) > 10
+        assert len(np.unique(part.sessions.lengths)) > 10
 
 
 def test_an_attack_lasts_from_its_onset_to_the_end_of_its_session() -> None:
@@ -38,7 +38,9 @@ def test_an_attack_lasts_from_its_onset_to_the_end_of_its_session() -> None:
 
 def test_attacks_do_not_show_in_the_length_of_sessions_alone() -> None:
     events = make_sessions(0, num_sessions=2000).train
-    benign, threat = (events.lengths[events.session_is_threat == value] for value in (False, True))
+    benign, threat = (
+        events.sessions.lengths[events.session_is_threat == value] for value in (False, True)
+    )
     assert threat.mean() / benign.mean() < 1.5
 
 

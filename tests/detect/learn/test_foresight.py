@@ -18,14 +18,14 @@ from standing_orders.detect.learn.foresight import (
 )
 from standing_orders.detect.learn.trainer import Trainer
 from standing_orders.detect.network import ConstraintHeads
-from standing_orders.detect.rules import RuleBook, RuleConfig, Streams
+from standing_orders.detect.rules import Rule, RuleBook, Streams
 from standing_orders.detect.team import Team
 
 
 def rules_of(*windows: tuple[str, int]) -> RuleBook:
     return RuleBook(
         [
-            RuleConfig(name=f"r{i}", formula="blocked_share <= 0.5", scope=scope, window=window)
+            Rule(name=f"r{i}", formula="blocked_share <= 0.5", scope=scope, window=window)
             for i, (scope, window) in enumerate(windows)
         ]
     )

@@ -24,7 +24,7 @@ def make_records(num: int = 600, seed: int = 0, *, gap: float = 4.0) -> DataSet:
         features[:, 0] += gap * threat
         names = ("a", "b", "c", "d")
         return Events(
-            features, names, names, threat, np.where(threat, 0, -1), ("scan",),
+            features, names, names, np.where(threat, 0, -1), ("scan",),
             np.arange(count + 1),
         )  # fmt: skip
 
@@ -145,7 +145,7 @@ def test_prices_rise_while_a_rule_is_broken_and_the_curves_are_recorded() -> Non
     kept = np.mean([record["team"]["reward"] for record in records[-10:]])
     unpriced = np.mean([record["team"]["reward"] for record in free[-10:]])
     assert kept < unpriced  # the price of the rule in reward
-    assert trainer.book.to_json()["stopped"]["price"] == records[-1]["prices"][0]["next_price"]
+    assert trainer.book.prices["stopped"] == records[-1]["prices"][0]["next_price"]
 
 
 def test_options_that_do_not_go_together_are_refused() -> None:
@@ -185,7 +185,7 @@ def test_every_rule_can_have_a_mode_of_its_own() -> None:
         "own": ("calm: not quarantine",),
     }  # fmt: skip
     trainer, records = run(config_of(rules=rules), make_records())
-    modes = {rule.name: rule.config.mode for rule in trainer.book.rules}
+    modes = {rule.name: rule.mode for rule in trainer.book.rules}
     assert modes == {
         "answered": "watch", "detection": "lagrange", "false_alarms": "watch",
         "blocking": "shield", "steadiness": "watch", "calm": "fine",

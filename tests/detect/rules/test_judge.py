@@ -1,10 +1,12 @@
 """Smooth margins, and what actions are worth to rules: the derivative of what breaking costs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from standing_orders.detect.rules import Rule, RuleBook, RuleConfig, Streams
+from standing_orders.detect.rules import Rule, RuleBook, Streams
 from standing_orders.detect.rules.judge import (
     action_worths,
     smooth_trace_robustness,
@@ -31,7 +33,7 @@ def random_probs(shape: tuple[int, ...], seed: int) -> np.ndarray:
 
 
 def rule_of(formula: str, **options: object) -> Rule:
-    return Rule(RuleConfig(name="rule", formula=formula, window=5, **options))
+    return Rule(name="rule", formula=formula, window=5, **options)
 
 
 @pytest.mark.parametrize("scope", ["session", "stream"])
@@ -60,7 +62,7 @@ def test_signals_of_probabilities_are_what_is_expected_of_draws() -> None:
     traces = lay_out(many, "stream")
     drawn = compute_signals(many, traces, window=4)
     one = lay_out(Streams(draws[:, :1], threat), "stream")
-    soft = signals_of(probs[:, 0], threat[:, 0].astype(float), None, one, window=4)
+    soft = signals_of(probs[:, 0], threat[:, 0].astype(float), np.zeros(6), one, window=4)
     for name, values in soft.items():
         found = traces.put(drawn[name]).mean(axis=1)
         np.testing.assert_allclose(found, values, atol=0.02, err_msg=name)
@@ -86,10 +88,10 @@ def test_smooth_margins_of_traces_are_close_to_the_exact_ones(
 
 def cost_of(rule: Rule, streams: Streams, probs: np.ndarray) -> float:
     """3 a violation: the definition, in numpy, for rules whose condition is out of our hands."""
-    traces = lay_out(streams, rule.config.scope)
+    traces = lay_out(streams, rule.scope)
     signals = signals_of(
         probs[traces.rows, traces.columns], traces.take(streams.is_threat).astype(float),
-        traces.take(streams.suspicion), traces, window=rule.config.window,
+        traces.take(streams.suspicion), traces, window=rule.window,
     )  # fmt: skip
     tensors = {name: torch.from_numpy(np.asarray(values)) for name, values in signals.items()}
     goal, where = (rule.body.right, rule.body.left) if trigger_of(rule.body) else (rule.body, None)
@@ -141,11 +143,11 @@ def test_every_event_of_a_window_shares_in_what_it_costs() -> None:
 def test_rules_that_are_only_watched_are_worth_nothing_and_prices_scale() -> None:
     streams = random_streams(6)
     probs = random_probs(streams.shape, 7)
-    rules = {mode: RuleConfig(name="calm", formula="not blocked", mode=mode) for mode in
+    rules = {mode: Rule(name="calm", formula="not blocked", mode=mode) for mode in
              ("watch", "fine")}  # fmt: skip
     assert not RuleBook([rules["watch"]]).action_worths(streams, probs).any()
     one = RuleBook([rules["fine"]]).action_worths(streams, probs)
-    dear = RuleBook([rules["fine"].model_copy(update={"price": 5.0})])
+    dear = RuleBook([replace(rules["fine"], price=5.0)])
     np.testing.assert_allclose(dear.action_worths(streams, probs), 5 * one)
     assert one[streams.valid][:, 2:].max() < 0 <= one[streams.valid][:, :2].min()
 

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from standing_orders.detect.data.events import Sessions, Task
-from standing_orders.detect.rules import RuleBook, RuleConfig, Shield
+from standing_orders.detect.rules import Rule, RuleBook, Shield
 from standing_orders.detect.rules.lookup import fits_a_table, shield_by_tables
-from standing_orders.detect.rules.rule import Rule
 
 RULES = (
-    RuleConfig(name="blocking", formula="blocked_share <= 0.2", mode="shield", scope="stream",
+    Rule(name="blocking", formula="blocked_share <= 0.2", mode="shield", scope="stream",
                window=9),
-    RuleConfig(name="steady", formula="num_changes <= 2", mode="shield", window=6),
-    RuleConfig(name="shown", formula="changed -> severity <= 2", mode="shield", window=5),
+    Rule(name="steady", formula="num_changes <= 2", mode="shield", window=6),
+    Rule(name="shown", formula="changed -> severity <= 2", mode="shield", window=5),
 )  # fmt: skip
 
 
@@ -25,7 +24,7 @@ def by_events(
     actions, shield = proposed.copy(), Shield(book, 1)
     for first, end in itertools.pairwise(sessions.starts):
         for index in range(first, end):
-            actions[index] = shield.apply(actions[index]).actions
+            actions[index] = shield.apply(actions[index], np.zeros(1)).actions
             if task == "sessions" and actions[index, 0] >= 2:
                 break
         if task == "sessions":
@@ -59,9 +58,9 @@ def test_decisions_and_counts_are_those_of_the_shield(task: Task, number: int) -
     ],
 )
 def test_rules_with_a_past_or_a_suspicion_fit_no_table(formula: str, fits: bool) -> None:
-    assert fits_a_table(Rule(RuleConfig(name="r", formula=formula))) == fits
+    assert fits_a_table(Rule(name="r", formula=formula)) == fits
 
 
 def test_a_very_long_window_fits_no_table() -> None:
-    config = RuleConfig(name="r", formula="blocked_share <= 0.1", window=5_000)
-    assert not fits_a_table(Rule(config))
+    config = Rule(name="r", formula="blocked_share <= 0.1", window=5_000)
+    assert not fits_a_table(config)

@@ -4,7 +4,9 @@ import contextlib
 
 import pytest
 
-from standing_orders.detect.rules import SIGNALS, Rule, RuleBook, RuleConfig, default_rules
+from standing_orders.detect.config import RulesConfig
+from standing_orders.detect.rules import SIGNALS, Rule, RuleBook, default_rules
+from standing_orders.detect.team import make_book
 from standing_orders.errors import ConfigError
 from standing_orders.rules.stl import parse
 from standing_orders.rules.stl.obligation import trigger_of
@@ -27,7 +29,7 @@ from tests.detect.rules.toys import rule_of
 def test_a_rule_is_asked_at_every_event(
     formula: str, body: str | None, trigger: str | None, delay: int
 ) -> None:
-    rule = Rule(rule_of(formula))
+    rule = rule_of(formula)
     wanted = "threat -> eventually[0,5] flagged" if body is None else body
     assert rule.body == parse(wanted)
     found = trigger_of(rule.body)
@@ -37,7 +39,7 @@ def test_a_rule_is_asked_at_every_event(
 
 def test_an_unknown_signal_is_shown_with_the_signals_there_are() -> None:
     with pytest.raises(ConfigError) as caught:
-        Rule(rule_of("always (thret -> eventually[0,5] flagged)", name="mine"))
+        rule_of("always (thret -> eventually[0,5] flagged)", name="mine")
     assert str(caught.value) == (
         "rule `mine`: formula, column 9: no signal is called `thret` (did you mean `threat`?)\n"
         "  always (thret -> eventually[0,5] flagged)\n"
@@ -48,14 +50,14 @@ def test_an_unknown_signal_is_shown_with_the_signals_there_are() -> None:
 
 def test_the_first_unknown_signal_is_shown_in_its_own_line_and_as_a_whole_word() -> None:
     with pytest.raises(ConfigError) as caught:
-        Rule(rule_of("zap and\n\t(flagge or flagged)"))
+        rule_of("zap and\n\t(flagge or flagged)")
     assert str(caught.value).split("\n")[:3] == [
         "rule `rule`: formula, line 1, column 1: no signal is called `zap`",
         "  zap and",
         "  ^",
     ]
     with pytest.raises(ConfigError) as caught:
-        Rule(rule_of("flagged and\n\t(flagged or xyzzy)"))
+        rule_of("flagged and\n\t(flagged or xyzzy)")
     assert str(caught.value).split("\n")[:3] == [
         "rule `rule`: formula, line 2, column 14: no signal is called `xyzzy`",
         "  \t(flagged or xyzzy)",
@@ -65,7 +67,7 @@ def test_the_first_unknown_signal_is_shown_in_its_own_line_and_as_a_whole_word()
 
 def test_a_long_formula_is_cut_around_the_caret() -> None:
     with pytest.raises(ConfigError) as caught:
-        Rule(rule_of(f"{'flagged or ' * 30}wrong {'or flagged ' * 30}"))
+        rule_of(f"{'flagged or ' * 30}wrong {'or flagged ' * 30}")
     shown, caret = str(caught.value).split("\n")[1:3]
     assert len(shown) < 140
     assert shown[caret.index("^") :].startswith("wrong")
@@ -73,7 +75,7 @@ def test_a_long_formula_is_cut_around_the_caret() -> None:
 
 def test_a_bad_formula_shows_its_caret_and_the_rule() -> None:
     with pytest.raises(ConfigError) as caught:
-        Rule(rule_of("always (flagged or )", name="mine"))
+        rule_of("always (flagged or )", name="mine")
     assert str(caught.value) == (
         "rule `mine`: formula, column 20: expected a formula, found `)`\n"
         "  always (flagged or )\n"
@@ -92,14 +94,14 @@ def test_a_bad_formula_shows_its_caret_and_the_rule() -> None:
 )
 def test_what_cannot_be_a_rule_is_refused(formula: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        Rule(rule_of(formula))
+        rule_of(formula)
 
 
 @pytest.mark.parametrize("name", ["threat", "num_threats", "num_benign", "detection_rate",
                                   "false_alarm_rate"])  # fmt: skip
 def test_a_shield_may_not_see_the_truth(name: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        Rule(rule_of(f"{name} > 0.5 -> flagged", mode="shield"))
+        rule_of(f"{name} > 0.5 -> flagged", mode="shield")
     message = str(caught.value)
     assert f"cannot be a shield: it needs `{name}`, and which events are threats is not known" in (
         message
@@ -108,14 +110,14 @@ def test_a_shield_may_not_see_the_truth(name: str) -> None:
     assert "suspected" in usable
     assert name not in usable
     for mode in ("watch", "fine", "lagrange"):
-        Rule(rule_of(f"{name} > 0.5 -> flagged", mode=mode))
+        rule_of(f"{name} > 0.5 -> flagged", mode=mode)
 
 
 def test_signals_of_decisions_and_suspicion_may_be_shielded() -> None:
     accepted = set()
     for name in SIGNALS:
         with contextlib.suppress(ConfigError):
-            Rule(rule_of(f"{name} > 0.5 -> flagged", mode="shield"))
+            rule_of(f"{name} > 0.5 -> flagged", mode="shield")
             accepted.add(name)
     assert accepted == {name for name, info in SIGNALS.items() if info.is_observable}
     assert {"blocked", "suspected"} <= accepted
@@ -125,7 +127,6 @@ def test_signals_of_decisions_and_suspicion_may_be_shielded() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"name": "a.b"}, "name = 'a.b'"),
         ({"mode": "pray"}, "mode = 'pray'"),
         ({"window": 0}, "window = 0"),
         ({"window": 10_001}, "window = 10001"),
@@ -137,12 +138,17 @@ def test_signals_of_decisions_and_suspicion_may_be_shielded() -> None:
 )
 def test_bad_options_are_named(values: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        rule_of("flagged", **values)
+        RulesConfig(**values)
+
+
+def test_a_bad_name_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"rules.own = .*: name = 'a\.b': a name is a letter"):
+        make_book(RulesConfig(own=("a.b: flagged",)), "records")
 
 
 def test_a_price_above_its_limit_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"price = 5\.0: must be at most max_price = 2\.0"):
-        Rule(rule_of("flagged", mode="lagrange", price=5.0, max_price=2.0))
+        rule_of("flagged", mode="lagrange", price=5.0, max_price=2.0)
 
 
 @pytest.mark.parametrize("task", ["records", "sessions"])
@@ -153,7 +159,7 @@ def test_the_default_rules_are_sound_in_every_mode(task: str, mode: str) -> None
     about_truth = {"answered", "detection", "false_alarms"}
     for rule in book.rules:
         is_kept_back = mode == "shield" and rule.name in about_truth
-        assert rule.config.mode == ("watch" if is_kept_back else mode)
+        assert rule.mode == ("watch" if is_kept_back else mode)
 
 
 def test_the_default_rules_depend_on_the_task() -> None:
@@ -175,5 +181,5 @@ def test_two_rules_of_one_name_are_refused() -> None:
 
 
 def test_a_rule_is_read_from_plain_values() -> None:
-    config = RuleConfig(name="mine", formula="suspected -> flagged", mode="shield")
-    assert Rule(config).names == {"suspected", "flagged"}
+    rule = Rule(name="mine", formula="suspected -> flagged", mode="shield")
+    assert rule.names == {"suspected", "flagged"}

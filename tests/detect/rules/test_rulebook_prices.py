@@ -57,11 +57,11 @@ def test_the_price_stays_between_nothing_and_its_limit() -> None:
 
 def test_without_an_obligation_the_price_stays() -> None:
     book = priced(price=0.7)
-    before = book.to_json()
+    before = book.prices.to_json()
     quiet = Streams(column([0, 0]), column([0, 0], bool))
     (record,) = book.learn_prices(book.judge(quiet))
     assert record["violation_rate"] is None
-    assert book.to_json() == before
+    assert book.prices.to_json() == before
 
 
 def test_a_violation_is_charged_at_the_learned_price() -> None:
@@ -76,7 +76,7 @@ def test_only_lagrange_rules_learn() -> None:
     modes = ("watch", "fine", "shield")
     book = RuleBook([rule_of("flagged", name=mode, mode=mode) for mode in modes])
     assert book.learn_prices(book.judge(streams_with(0.5))) == []
-    assert book.to_json() == {}
+    assert book.prices.to_json() == {}
 
 
 def toy_team(book: RuleBook, updates: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -117,12 +117,12 @@ def test_a_toy_team_learns_to_keep_the_target(seed: int) -> None:
 def test_a_checkpoint_goes_on_with_the_same_price() -> None:
     book, other = priced(price=0.1), priced(price=0.1)
     book.learn_prices(book.judge(streams_with(0.37)))
-    other.load_json(json.loads(json.dumps(book.to_json())))
+    other.prices.load_json(json.loads(json.dumps(book.prices.to_json())))
     for violation_rate in (0.21, 0.4):
         assert book.learn_prices(book.judge(streams_with(violation_rate))) == other.learn_prices(
             other.judge(streams_with(violation_rate))
         )
-    assert book.to_json() == other.to_json() == {
+    assert book.prices.to_json() == other.prices.to_json() == {
         "rule": {"price": book.price(book.rules[0]), "num_updates": 3}
     }  # fmt: skip
 
@@ -148,11 +148,11 @@ def test_a_checkpoint_goes_on_with_the_same_price() -> None:
 def test_a_bad_checkpoint_is_refused_and_changes_nothing(data: object) -> None:
     book = priced(price=0.1)
     with pytest.raises(CheckpointError, match=r"price"):
-        book.load_json(data)
+        book.prices.load_json(data)
     assert book.price(book.rules[0]) == 0.1
 
 
 def test_a_checkpoint_may_hold_no_price_and_no_update() -> None:
     book = priced(price=0.1)
-    book.load_json({"rule": {"price": 0.0, "num_updates": 0}})
+    book.prices.load_json({"rule": {"price": 0.0, "num_updates": 0}})
     assert book.price(book.rules[0]) == 0.0

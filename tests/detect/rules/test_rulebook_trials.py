@@ -2,7 +2,7 @@
 
 import pytest
 
-from standing_orders.detect.rules import Rule, RuleBook, default_rules
+from standing_orders.detect.rules import RuleBook, default_rules
 from standing_orders.detect.rules.rulebook import try_out
 from standing_orders.errors import ConfigError
 from tests.detect.rules.toys import rule_of
@@ -26,7 +26,7 @@ from tests.detect.rules.toys import rule_of
 )
 def test_a_rule_that_cannot_fail_is_refused(formula: str) -> None:
     """Regression: the published rules were random numbers, or could not be broken."""
-    assert try_out(Rule(rule_of(formula)))[0] == 0
+    assert try_out(rule_of(formula))[0] == 0
     with pytest.raises(ConfigError, match=r"cannot fail: none of .* streams of .* events tried"):
         RuleBook([rule_of(formula)])
 
@@ -36,7 +36,7 @@ def test_a_rule_that_cannot_fail_is_refused(formula: str) -> None:
     ["flagged and not flagged", "severity > 3.5", "detection_rate > 1.5", "block and alert"],
 )
 def test_a_rule_that_cannot_be_kept_is_refused(formula: str) -> None:
-    num_broken, num_streams, _ = try_out(Rule(rule_of(formula)))
+    num_broken, num_streams, _ = try_out(rule_of(formula))
     assert num_broken == num_streams
     with pytest.raises(ConfigError, match=r"cannot be kept: each of .* breaks it"):
         RuleBook([rule_of(formula)])
@@ -56,7 +56,7 @@ def test_a_rule_that_cannot_be_kept_is_refused(formula: str) -> None:
     ],
 )
 def test_an_honest_rule_is_accepted(formula: str) -> None:
-    num_broken, num_streams, _ = try_out(Rule(rule_of(formula)))
+    num_broken, num_streams, _ = try_out(rule_of(formula))
     assert 0 < num_broken < num_streams
     RuleBook([rule_of(formula)])
 
@@ -64,17 +64,17 @@ def test_an_honest_rule_is_accepted(formula: str) -> None:
 def test_every_default_rule_can_fail_and_be_kept() -> None:
     for task in ("records", "sessions"):
         for config in default_rules(task):
-            num_broken, num_streams, _ = try_out(Rule(config))
+            num_broken, num_streams, _ = try_out(config)
             assert 0 < num_broken < num_streams
 
 
 def test_the_same_streams_are_tried_each_time() -> None:
-    rule = Rule(rule_of("suspicion < 0.3 or flagged"))
+    rule = rule_of("suspicion < 0.3 or flagged")
     assert try_out(rule) == try_out(rule)
 
 
 def test_a_long_window_is_tried_to_its_end() -> None:
-    num_broken, _, num_events = try_out(Rule(rule_of("num_changes <= 1999", window=2_000)))
+    num_broken, _, num_events = try_out(rule_of("num_changes <= 1999", window=2_000))
     assert num_broken
     assert num_events > 4_000
 

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from standing_orders.detect.rules import RuleBook, Shield, Streams, default_rules
-from standing_orders.errors import ConfigError
 from tests.detect.rules.toys import random_streams, rule_of
 
 SHIELDABLE = (
@@ -29,8 +28,7 @@ def shielded(book: RuleBook, proposed: Streams) -> tuple[Streams, Shield]:
     shield = Shield(book, proposed.shape[1])
     actions = np.zeros_like(proposed.actions)
     for t, valid in enumerate(proposed.valid):
-        suspicion = None if proposed.suspicion is None else proposed.suspicion[t]
-        result = shield.apply(proposed.actions[t], suspicion=suspicion, is_valid=valid)
+        result = shield.apply(proposed.actions[t], proposed.doubts[t], is_valid=valid)
         assert result.is_replaced.tolist() == (result.actions != proposed.actions[t]).tolist()
         actions[t] = result.actions
         if proposed.is_last is not None:
@@ -79,9 +77,9 @@ def test_whole_streams_go_on_under_the_shield() -> None:
     book = RuleBook([rule_of("blocked_share <= 0.5", mode="shield", window=2, scope="stream")])
     shield = Shield(book, 2)
     block = np.array([2, 2])
-    assert shield.apply(block).actions.tolist() == [2, 2]
+    assert shield.apply(block, np.zeros(2)).actions.tolist() == [2, 2]
     shield.end(is_last=np.array([True, False]))
-    assert shield.apply(block).actions.tolist() == [1, 1]
+    assert shield.apply(block, np.zeros(2)).actions.tolist() == [1, 1]
 
 
 def test_streams_that_rest_do_not_age() -> None:
@@ -117,7 +115,7 @@ def test_traces_of_one_age_share_a_monitor_and_left_ones_are_dropped() -> None:
 )
 def test_the_replacement_is_the_nearest_in_severity(formula: str, replacements: list[int]) -> None:
     book = RuleBook([rule_of(formula, mode="shield")])
-    assert Shield(book, 4).apply(np.arange(4)).actions.tolist() == replacements
+    assert Shield(book, 4).apply(np.arange(4), np.zeros(4)).actions.tolist() == replacements
 
 
 def test_a_team_may_wait_as_long_as_the_rule_lets_it() -> None:
@@ -212,17 +210,7 @@ def test_the_shield_never_replaces_more_than_it_must() -> None:
 
 def test_a_shield_without_rules_changes_nothing() -> None:
     shield = Shield(RuleBook([rule_of("flagged")]), 3)
-    result = shield.apply(np.array([0, 2, 3]))
+    result = shield.apply(np.array([0, 2, 3]), np.zeros(3))
     assert result.actions.tolist() == [0, 2, 3]
     assert not result.is_replaced.any()
     shield.end(is_last=np.array([True, False, True]))
-
-
-def test_bad_proposals_are_refused() -> None:
-    shield = Shield(RuleBook([rule_of("suspected -> flagged", mode="shield")]), 1)
-    with pytest.raises(ConfigError, match="actions: 4"):
-        shield.apply(np.array([4]), suspicion=np.array([0.0]))
-    with pytest.raises(ConfigError, match="needs the team's suspicion"):
-        shield.apply(np.array([1]))
-    with pytest.raises(ConfigError, match="suspicion: 7"):
-        shield.apply(np.array([1]), suspicion=np.array([7.0]))

@@ -1,14 +1,12 @@
 """Signals: exactly as defined, trace by trace, and the same online."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from standing_orders.detect.rules import SIGNALS, Streams
 from standing_orders.detect.rules.signals import SignalTracker, compute_signals
 from standing_orders.detect.rules.streams import lay_out
-from standing_orders.errors import ConfigError
 from tests.detect.rules.toys import column, naive_signals, random_streams, traces_of
 
 
@@ -102,29 +100,6 @@ def test_a_session_ends_where_its_last_event_does() -> None:
 def test_an_empty_batch_has_no_events() -> None:
     streams = Streams(np.zeros((3, 2), int), np.zeros((3, 2), bool), np.zeros((3, 2), bool))
     assert lay_out(streams, "session").num_events == 0
-
-
-ZEROS, FALSE = np.zeros((2, 2), int), np.zeros((2, 2), bool)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"actions": np.zeros(2, int)}, r"actions: shape \(2,\): must be \(steps, num_streams\)"),
-        ({"is_threat": FALSE[:1]}, r"is_threat: shape \(1, 2\): must be that of actions, \(2, 2\)"),
-        ({"is_valid": FALSE[:1]}, "is_valid: shape"),
-        ({"is_last": FALSE[:1]}, "is_last: shape"),
-        ({"suspicion": FALSE[:1]}, "suspicion: shape"),
-        ({"actions": ZEROS + 4}, "actions: 4: must be from 0 to 3"),
-        ({"actions": ZEROS - 1}, "actions: -1: must be from 0 to 3"),
-        ({"actions": ZEROS + 0.5}, "actions: float64: must be whole numbers"),
-        ({"suspicion": ZEROS + 1.5}, "suspicion: 1.5: must be from 0 to 1"),
-        ({"suspicion": ZEROS + np.nan}, "suspicion: nan: must be from 0 to 1"),
-    ],
-)
-def test_bad_streams_are_refused(arguments: dict[str, np.ndarray], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        Streams(**{"actions": ZEROS, "is_threat": FALSE, **arguments})
 
 
 def test_what_is_not_an_event_may_hold_anything() -> None:

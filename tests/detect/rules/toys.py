@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from standing_orders.detect.rules import RuleConfig, Streams
+from standing_orders.detect.rules import Rule, Streams
 
 
 def random_streams(seed: int, *, steps: int = 60, num_streams: int = 4, **options: Any) -> Streams:
@@ -68,8 +68,8 @@ def naive_signals(actions: list[int], threats: list[bool], window: int) -> dict[
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def rule_of(formula: str, **options: Any) -> RuleConfig:
-    return RuleConfig(**{"name": "rule", "formula": formula, "window": 7, **options})
+def rule_of(formula: str, **options: Any) -> Rule:
+    return Rule(**{"name": "rule", "formula": formula, "window": 7, **options})
 
 
 def column(values: list[Any], dtype: Any = np.int64) -> np.ndarray:

@@ -32,14 +32,15 @@ from standing_orders.detect.actions import ALERT, ALLOW, BLOCK, QUARANTINE
 from standing_orders.detect.config import DetectConfig
 from standing_orders.detect.costs import Game, best_flag, optimal_threshold, stop_rewards
 from standing_orders.detect.data.events import DataSet, Events, Sessions
+from standing_orders.detect.data.labels import check_classes
 from standing_orders.detect.team import Decisions
 from standing_orders.detect.trees import (
     best_rounds,
     boost,
     one_thread,
     random_state,
-    require_both_classes,
 )
+from standing_orders.detect.views import is_for_trees
 from standing_orders.errors import ConfigError
 
 MAX_ROUNDS = {"records": 200, "sessions": 100}  # trees, of which validation keeps the best number
@@ -97,11 +98,6 @@ def tune(statistic: Statistic, values: Values, game: Game) -> StoppingRule:
     """Choose threshold and action for the lowest mean cost.
 
     Of thresholds that cost the same the highest is taken, the one that acts least.
-
-    Args:
-        statistic: what the rule watches.
-        values: the statistic of the validation part.
-        game: what actions earn there.
     """
     sessions, table = game.sessions, stop_rewards(game)
     never = table[sessions.starts[:-1], ALLOW]
@@ -119,22 +115,6 @@ def tune(statistic: Statistic, values: Values, game: Game) -> StoppingRule:
             if cost < best.validation_cost:
                 best = StoppingRule(statistic, float(threshold), action, cost)
     return best
-
-
-def _of_columns(
-    probability: Probability, kept: NDArray[np.int64], features: NDArray[np.float32]
-) -> Values:
-    return probability(features[:, kept])
-
-
-def _of_event(probability: Probability, events: Events) -> Values:
-    """P(threat) of each event by itself."""
-    return probability(events.features)
-
-
-def _of_history(probability: Probability, events: Events) -> Values:
-    """P(an attack has begun) by all that the session has shown up to each event."""
-    return probability(events.with_history())
 
 
 def _of_prefix(
@@ -180,8 +160,9 @@ def prefix_events(
     events: Events, num_events: int, *, is_told_end: bool
 ) -> NDArray[np.int64]:  # (n,), n = number of sessions that are judged
     """The event at which a rule of this prefix decides, of each session that it judges."""
-    rows = events.starts[:-1] + np.minimum(num_events, events.lengths) - 1
-    judged: NDArray[np.int64] = rows[(events.lengths >= num_events) | is_told_end]
+    lengths = events.sessions.lengths
+    rows = events.starts[:-1] + np.minimum(num_events, lengths) - 1
+    judged: NDArray[np.int64] = rows[(lengths >= num_events) | is_told_end]
     return judged
 
 
@@ -192,15 +173,28 @@ class Baselines:
     data: DataSet
     config: DetectConfig
 
+    @cached_property
+    def _fits(self) -> dict[str, Callable[[], StoppingRule]]:
+        """How each of them is fitted, in the order of tables."""
+        both: dict[str, Callable[[], StoppingRule]] = {
+            "allow-all": lambda: StoppingRule(partial(_constant, 0.0), float("inf"), ALLOW),
+            "block-all": lambda: StoppingRule(partial(_constant, 1.0), 0.0, BLOCK),
+            "logistic regression": lambda: self._rule(self._logistic),
+        }
+        if self.data.task == "records":
+            return both | {"gradient boosting": lambda: self._rule(self._event)}
+        return both | {
+            "event boosting": lambda: self._rule(self._event),
+            "history boosting": lambda: self._rule(self._history),
+            "sequential test": self._sequential_test,
+            "fixed prefix": self.fixed_prefix,
+            "fixed prefix, told the end": lambda: self.fixed_prefix(is_told_end=True),
+        }
+
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them, in the order of tables."""
-        if self.data.task == "records":
-            return ("allow-all", "block-all", "logistic regression", "gradient boosting")
-        return (
-            "allow-all", "block-all", "logistic regression", "event boosting", "history boosting",
-            "sequential test", "fixed prefix", "fixed prefix, told the end",
-        )  # fmt: skip
+        """All of them."""
+        return tuple(self._fits)
 
     def fit(self, name: str) -> StoppingRule:
         """Fit one of them.
@@ -208,22 +202,7 @@ class Baselines:
         Raises:
             DataError: the training part has only one class.
         """
-        match name:
-            case "allow-all":
-                return StoppingRule(partial(_constant, 0.0), float("inf"), ALLOW)
-            case "block-all":
-                return StoppingRule(partial(_constant, 1.0), 0.0, BLOCK)
-            case "logistic regression":
-                return self._rule(self._logistic)
-            case "gradient boosting" | "event boosting":
-                return self._rule(self._event)
-            case "history boosting":
-                return self._rule(self._history)
-            case "sequential test":
-                return self._sequential_test()
-            case "fixed prefix":
-                return self.fixed_prefix()
-        return self.fixed_prefix(is_told_end=True)
+        return self._fits[name]()
 
     def _rule(self, statistic: Statistic) -> StoppingRule:
         """A classifier at its best threshold: that of the table, or tuned on validation."""
@@ -261,9 +240,9 @@ class Baselines:
             ConfigError: `mean_events` is below 1.
         """
         train, validation = self.data.train, self.data.validation
-        prefixes: Sequence[int] = prefix_grid(validation.lengths)
+        prefixes: Sequence[int] = prefix_grid(validation.sessions.lengths)
         if mean_events is not None:
-            prefixes = (prefix_for(validation.lengths, mean_events),)
+            prefixes = (prefix_for(validation.sessions.lengths, mean_events),)
         nothing = partial(_constant, 0.0)
         rules = [tune(nothing, nothing(validation), self._validation)]
         for prefix in prefixes:
@@ -294,31 +273,36 @@ class Baselines:
 
     @cached_property
     def _event(self) -> Statistic:
+        """P(threat) of each event by itself."""
         parts = (self.data.train, self.data.validation)
-        return partial(_of_event, self._boost(*((part.features, part.is_threat) for part in parts)))
+        probability = self._boost(*((part.features, part.is_threat) for part in parts))
+        return lambda events: probability(events.features)
 
     @cached_property
     def _history(self) -> Statistic:
-        return partial(_of_history, self._boost(*self._so_far))
+        """P(an attack has begun) by all that the session has shown up to each event."""
+        probability = self._boost(*self._so_far)
+        return lambda events: probability(events.with_history())
 
     @cached_property
     def _logistic(self) -> Statistic:
         if self.data.task == "records":
             train = (self.data.train.features, self.data.train.is_threat)
-            return partial(_of_event, logistic_probability(*train, self.config.seed))
-        return partial(_of_history, logistic_probability(*self._so_far[0], self.config.seed))
+            of_event = logistic_probability(*train, self.config.seed)
+            return lambda events: of_event(events.features)
+        of_history = logistic_probability(*self._so_far[0], self.config.seed)
+        return lambda events: of_history(events.with_history())
 
     def _boost(self, train: Labelled, validation: Labelled) -> Probability:
         """Boosting on features of events, or of sessions so far, but for numbers in pieces."""
-        is_piece = self.data.train.is_piece
-        repeats = train[0].shape[1] // len(is_piece)
-        kept = np.flatnonzero(~np.append(np.tile(is_piece, repeats), [False])[: train[0].shape[1]])
+        is_kept, size = is_for_trees(self.data.train), train[0].shape[1]
+        kept = np.flatnonzero(np.append(np.tile(is_kept, size // len(is_kept)), [True])[:size])
         (features, is_threat), (judged, truth) = train, validation
         probability = boosted_probability(
             features[:, kept], is_threat, judged[:, kept], truth,
             seed=self.config.seed, max_rounds=MAX_ROUNDS[self.data.task],
         )  # fmt: skip
-        return partial(_of_columns, probability, kept)
+        return lambda features: probability(features[:, kept])
 
 
 def prefix_grid(lengths: NDArray[np.int64]) -> tuple[int, ...]:
@@ -348,7 +332,7 @@ def logistic_probability(
     seed: int,
 ) -> Probability:
     """Fit a logistic regression and return its P(threat)."""
-    require_both_classes(is_threat)
+    check_classes(is_threat, "the training part")
     model = LogisticRegression(max_iter=LOGISTIC_ITERATIONS, random_state=random_state(seed))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # near enough is good enough here

@@ -48,12 +48,11 @@ def assess(
 ) -> Figures:
     """All figures of a team or a baseline on the test part.
 
+    Thresholds are fixed on the validation part; where that is not there, a run's standard has them.
+
     Args:
-        decider: what is judged.
-        data: the events; thresholds are fixed on the validation part.
-        config: costs, and the seed of the bootstrap.
         judged: what it decides about the test part, if that is known already.
-        standard: what a run says of its training and validation parts, if they are not there.
+        standard: what a run says of its training and validation parts.
         with_intervals: add 95 % intervals of the main figure over resampled sessions.
     """
     test = data.test

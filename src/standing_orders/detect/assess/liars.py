@@ -103,14 +103,8 @@ def agree_by_messages(
 ) -> list[Figures]:
     """Let the agents agree without a trusted counter, and judge the team by what they agree on.
 
-    As many of them lie as they tolerate.
-
-    Args:
-        team: the agents.
-        judged: what they think of the test part.
-        data: the events.
-        num_events: from the beginning of the test part; the last session is completed.
-        batch: events agreed on together.
+    As many of them lie as they tolerate. They agree on events from the beginning of the test part,
+    whole sessions, so many together.
 
     Returns:
         For each network and kind of liar, first without; view changes are means a batch, messages

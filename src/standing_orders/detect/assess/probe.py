@@ -4,14 +4,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import (  # type: ignore[import-untyped]
-    HistGradientBoostingClassifier,
-)
+from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped]
 from sklearn.model_selection import StratifiedKFold  # type: ignore[import-untyped]
 
 from standing_orders.detect.data.events import DataSet, Events, Task
 from standing_orders.detect.metrics import sweep
 from standing_orders.detect.trees import one_thread
+from standing_orders.detect.views import is_for_trees
 from standing_orders.seeding import child_seed
 
 MAX_TRAINING_EVENTS = 40_000
@@ -75,15 +74,11 @@ def probe(dataset: DataSet, seed: int = 0) -> Probe:
 
     Records are judged one by one, sessions by what they have shown so far. The p-value shuffles
     the labels of whole sessions, since the events of one session are not independent.
-
-    Args:
-        dataset: the events.
-        seed: of subsampling, folds and shuffling.
     """
     rng = np.random.Generator(np.random.Philox(child_seed(seed, "probe")))
     train, validation = _without_pieces(dataset.train), _without_pieces(dataset.validation)
     is_small = int(validation.session_is_threat.sum()) < MIN_VALIDATION_THREATS
-    judged = _join(train, validation) if is_small else validation
+    judged = train.followed_by(validation) if is_small else validation
     num_threats = int(judged.session_is_threat.sum())
     num_benign = judged.num_sessions - num_threats
     pr_auc = pr_auc_event = float("nan")
@@ -123,24 +118,12 @@ def _describe(events: Events, task: Task) -> NDArray[np.float32]:
 
 def _without_pieces(events: Events) -> Events:
     """Trees find thresholds themselves, several times as fast with fewer columns."""
-    kept = np.flatnonzero(~events.is_piece)
+    kept = np.flatnonzero(is_for_trees(events))
     return replace(
         events,
         features=events.features[:, kept],
         columns=tuple(events.columns[index] for index in kept),
         sources=tuple(events.sources[index] for index in kept),
-    )
-
-
-def _join(first: Events, second: Events) -> Events:
-    return Events(
-        features=np.concatenate([first.features, second.features]),
-        columns=first.columns,
-        sources=first.sources,
-        is_threat=np.concatenate([first.is_threat, second.is_threat]),
-        attacks=np.concatenate([first.attacks, second.attacks]),
-        attack_names=first.attack_names,
-        starts=np.concatenate([first.starts, second.starts[1:] + first.num_events]),
     )
 
 
@@ -180,7 +163,7 @@ def _cross_validate(
     scores = np.zeros(events.num_events)
     sessions = np.arange(events.num_sessions)
     for _, held_out in folds.split(sessions, events.session_is_threat):
-        is_held = np.isin(events.session_index, held_out)
+        is_held = np.isin(events.sessions.index, held_out)
         scores[is_held] = _fit_predict(
             features[~is_held], events.is_threat[~is_held], features[is_held], rng
         )

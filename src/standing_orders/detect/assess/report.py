@@ -144,11 +144,7 @@ def collapses(records: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def rules_not_kept(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for each rule that its learned price does not make the team keep, then advice.
-
-    Args:
-        records: of the updates of a run.
-    """
+    """A line for each rule that its learned price does not make the team keep, then advice."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for record in records[-_LATELY:]:
         for price in record["prices"]:

@@ -61,11 +61,7 @@ def assess_tampering(
 ) -> list[TamperFigures]:
     """The main figure on the test part under each attack, for the worst of all sensors.
 
-    Args:
-        decider: what is judged.
-        data: the events; the attacker has seen the benign ones of the training part.
-        config: costs, sensors and the seed of the attacker.
-        attacks: what the attacker does.
+    The attacker has seen the benign events of the training part.
     """
     test, main = data.test, main_figure(data.task)
     game = config.game_of(test, data.task)
@@ -102,6 +98,6 @@ def _choose(decider: Decider, draws: list[Events]) -> Events:
     events = draws[0]
     highest = np.stack([one.sessions.fold(np.maximum, decider.judge(one).scores) for one in draws])
     chosen = np.where(events.session_is_threat, highest.argmin(axis=0), highest.argmax(axis=0))
-    by_event = chosen[events.session_index]
+    by_event = chosen[events.sessions.index]
     features = np.stack([one.features for one in draws])[by_event, np.arange(events.num_events)]
     return replace(events, features=features)

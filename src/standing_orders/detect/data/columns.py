@@ -75,10 +75,6 @@ class ParsedColumns:
 def parse_columns(table: pa.Table, told: Mapping[str, Kind] | None = None) -> ParsedColumns:
     """Plan every column of a table, and read those that are inputs.
 
-    Args:
-        table: the rows of all parts.
-        told: what some columns are, whatever they look like.
-
     Raises:
         DataError: a column told to be a number has no number in it.
     """

@@ -17,6 +17,7 @@ et al., "On embeddings for numerical features in tabular deep learning", NeurIPS
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ MIN_COUNT = 20  # of a frequent value, or 2 % of a small training part
 MAX_KNOWN = 1_000  # values of a category that are told from new ones
 CONSTANT = "constant in the training part"
 OTHER, MISSING = "other", "missing"
+_Tables = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,36 +54,6 @@ class NumberEncoder:
         size = [self.name] if self.deviation else []
         pieces = [f"{self.name}[{i}]" for i in range(len(self.edges) - 1)]
         return (*size, *pieces, *([f"{self.name}={MISSING}"] if self.marks_missing else []))
-
-
-class _Numbers:
-    """All numeric columns side by side: one event costs hardly more than one column does."""
-
-    def __init__(self, parts: Sequence[NumberEncoder], firsts: Sequence[int]) -> None:
-        self.names = [part.name for part in parts]
-        self._fitted = np.array(
-            [
-                (part.low, part.high, part.median, part.unit, part.mean, part.deviation)
-                for part in parts
-            ]
-        ).reshape(-1, 6)
-        self._begins = np.concatenate([np.empty(0), *(part.edges[:-1] for part in parts)])
-        self._widths = np.concatenate([np.empty(0), *(np.diff(part.edges) for part in parts)])
-        self._starts = np.cumsum([0, *(len(part.edges[:-1]) for part in parts)])
-        places = [
-            (
-                first if part.deviation else -1,
-                first + bool(part.deviation),
-                first + len(part.features) - 1 if part.marks_missing else -1,
-            )
-            for part, first in zip(parts, firsts, strict=True)
-        ]
-        self._places = np.array(places, dtype=np.int64).reshape(-1, 3)
-
-    def encode(self, values: NDArray[np.float64], features: NDArray[np.float32]) -> None:
-        """Fill in the features of numbers, (num_rows, num_columns)."""
-        tables = (self._fitted, self._begins, self._widths, self._starts, self._places)
-        encode_numbers(values, *tables, features)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +114,33 @@ class Encoder:
         return [0, *np.cumsum([len(part.features) for part in self.parts]).tolist()][:-1]
 
     @cached_property
-    def _numbers(self) -> _Numbers:
+    def _numbers(self) -> tuple[list[str], _Tables]:
+        """Names of the numeric columns, and the tables of all of them for `encode_numbers`.
+
+        Side by side, so that one event costs hardly more than one column does.
+        """
         pairs = zip(self.parts, self._firsts, strict=True)
         numbers = [(part, at) for part, at in pairs if isinstance(part, NumberEncoder)]
-        return _Numbers([part for part, _ in numbers], [at for _, at in numbers])
+        parts = [part for part, _ in numbers]
+        fitted = [
+            (part.low, part.high, part.median, part.unit, part.mean, part.deviation)
+            for part in parts
+        ]
+        places = [
+            (
+                first if part.deviation else -1,
+                first + bool(part.deviation),
+                first + len(part.features) - 1 if part.marks_missing else -1,
+            )
+            for part, first in numbers
+        ]
+        return [part.name for part in parts], (
+            np.array(fitted),
+            np.concatenate([np.empty(0), *(part.edges[:-1] for part in parts)]),
+            np.concatenate([np.empty(0), *(np.diff(part.edges) for part in parts)]),
+            np.cumsum([0, *(len(part.edges[:-1]) for part in parts)]),
+            np.array(places, dtype=np.int64),
+        )
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -170,22 +165,18 @@ class Encoder:
                 assert isinstance(column, WordColumn)
                 block = features[:, first : first + len(part.features)]
                 part.encode(column if rows is None else column.take(rows), block)
-        if self._numbers.names:
-            told = [by_name[name].values for name in self._numbers.names]
+        names, tables = self._numbers
+        if names:
+            told = [by_name[name].values for name in names]
             numbers = [one if rows is None else one[rows] for one in told]
-            self._numbers.encode(np.stack(numbers, axis=1), features)
+            encode_numbers(np.stack(numbers, axis=1), *tables, features)
         return features
 
 
 def fit_encoder(
     columns: Sequence[Column], rows: NDArray[np.int64], config: DataConfig
 ) -> tuple[Encoder, dict[str, str]]:
-    """Fit every column on training rows.
-
-    Args:
-        columns: the columns of all rows.
-        rows: the training rows; nothing else is looked at.
-        config: its `pieces` and `max_values`.
+    """Fit every column on training rows; nothing else is looked at.
 
     Returns:
         The encoder, and why some columns are not in it.
@@ -210,10 +201,6 @@ def fit_encoder(
     return Encoder(tuple(parts)), dropped
 
 
-def _signed_log(x: NDArray[np.float64], unit: float | NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.sign(x) * np.log1p(np.abs(x) / unit)
-
-
 def _fit_numbers(
     column: NumericColumn, rows: NDArray[np.int64], pieces: int
 ) -> NumberEncoder | None:
@@ -226,7 +213,7 @@ def _fit_numbers(
     sizes = np.abs(finite[finite != 0])
     unit = float(np.median(sizes)) if len(sizes) else 1.0
     filled = np.clip(np.where(np.isnan(values), median, values), low, high)
-    z = _signed_log(filled, unit)
+    z = np.sign(filled) * np.log1p(np.abs(filled) / unit)
     edges = np.unique(np.quantile(finite, np.linspace(0, 1, pieces + 1)))
     return NumberEncoder(
         name=column.name,

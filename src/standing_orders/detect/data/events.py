@@ -122,7 +122,6 @@ class Events:
     features: NDArray[np.float32]  # (num_events, num_features): scaled, finite
     columns: tuple[str, ...]  # name of each feature; "service=http" for a value of a column
     sources: tuple[str, ...]  # input column each feature comes from; views are split by it
-    is_threat: NDArray[np.bool_]  # (num_events,): in a session, from the onset of the attack on
     attacks: NDArray[np.int64]  # (num_events,): index into attack_names, -1 = benign
     attack_names: tuple[str, ...]
     starts: NDArray[np.int64]  # (num_sessions + 1,): session s is events starts[s]:starts[s + 1]
@@ -133,8 +132,7 @@ class Events:
         num_events, num_features = self.features.shape
         if not (
             len(self.columns) == len(self.sources) == num_features
-            and self.is_threat.shape == self.attacks.shape == (num_events,)
-            and np.array_equal(self.attacks >= 0, self.is_threat)
+            and self.attacks.shape == (num_events,)
             and (not num_events or self.attacks.max() < len(self.attack_names))
         ):
             raise DataError("events: features, columns and labels do not fit each other")
@@ -151,10 +149,15 @@ class Events:
             bad = int(np.flatnonzero(~np.isfinite(self.features).all(axis=0))[0])
             raise NumericsError(f"events: column {self.columns[bad]!r} is not finite")
 
+    @cached_property
+    def is_threat(self) -> NDArray[np.bool_]:  # (num_events,)
+        """Whether an event belongs to an attack; in a session, from the onset on."""
+        return self.attacks >= 0
+
     @property
     def num_events(self) -> int:
         """Number of events."""
-        return len(self.is_threat)
+        return len(self.attacks)
 
     @property
     def num_features(self) -> int:
@@ -172,25 +175,9 @@ class Events:
         return self.sessions.num_sessions
 
     @cached_property
-    def is_piece(self) -> NDArray[np.bool_]:  # (num_features,)
-        """Features that only repeat a number in pieces, for networks; trees do without them."""
-        named = zip(self.columns, self.sources, strict=True)
-        return np.array([column.startswith(f"{source}[") for column, source in named])
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:  # (num_sessions,)
-        """Number of events of each session."""
-        return self.sessions.lengths
-
-    @property
-    def session_index(self) -> NDArray[np.int64]:  # (num_events,)
-        """Session of each event."""
-        return self.sessions.index
-
-    @cached_property
     def session_is_threat(self) -> NDArray[np.bool_]:  # (num_sessions,)
         """Whether a session contains an attack."""
-        return np.bincount(self.session_index, self.is_threat, minlength=self.num_sessions) > 0
+        return np.bincount(self.sessions.index, self.is_threat, minlength=self.num_sessions) > 0
 
     @property
     def prevalence(self) -> float:
@@ -198,20 +185,34 @@ class Events:
         return float(self.is_threat.mean()) if self.num_events else float("nan")
 
     def take_sessions(self, indices: ArrayLike) -> "Events":
-        """Whole sessions, in the order given; one may be taken more than once.
-
-        Args:
-            indices: session numbers, (n,).
-        """
+        """Whole sessions, in the order given; one may be taken more than once."""
         chosen = np.asarray(indices, dtype=np.int64)
         rows = self.sessions.rows(chosen)
+        is_end = None if self.is_end is None else self.is_end[rows]
+        return self._at(rows, self.sessions.take(chosen), is_end)
+
+    def _at(
+        self, rows: NDArray[np.int64], sessions: Sessions, is_end: NDArray[np.bool_] | None
+    ) -> "Events":
         return replace(
             self,
             features=self.features[rows],
-            is_threat=self.is_threat[rows],
             attacks=self.attacks[rows],
-            starts=self.sessions.take(chosen).starts,
-            is_end=None if self.is_end is None else self.is_end[rows],
+            starts=sessions.starts,
+            is_end=is_end,
+        )
+
+    def followed_by(self, *others: "Events") -> "Events":
+        """The sessions of several parts of the data, one part behind the other."""
+        parts = (self, *others)
+        ends = [part.is_end for part in parts if part.is_end is not None]
+        lengths = [part.sessions.lengths for part in parts]
+        return replace(
+            self,
+            features=np.concatenate([part.features for part in parts]),
+            attacks=np.concatenate([part.attacks for part in parts]),
+            starts=Sessions.of_lengths(np.concatenate(lengths)).starts,
+            is_end=np.concatenate(ends) if ends else None,
         )
 
     def with_ends(self) -> "Events":
@@ -221,15 +222,8 @@ class Events:
         chance to answer; for a stop it counts as one more event that passed.
         """
         rows = np.insert(np.arange(self.num_events), self.starts[1:], self.starts[1:] - 1)
-        sessions = Sessions.of_lengths(self.lengths + 1)
-        return replace(
-            self,
-            features=self.features[rows],
-            is_threat=self.is_threat[rows],
-            attacks=self.attacks[rows],
-            starts=sessions.starts,
-            is_end=sessions.is_last,
-        )
+        sessions = Sessions.of_lengths(self.sessions.lengths + 1)
+        return self._at(rows, sessions, sessions.is_last)
 
     @cached_property
     def history(self) -> History:
@@ -241,7 +235,7 @@ class Events:
             firsts = self.starts[:-1][goes_on]
             totals[firsts] += before.totals[goes_on]
             maxima[firsts] = np.maximum(maxima[firsts], before.maxima[goes_on])
-            counts = counts + before.counts[self.session_index]
+            counts = counts + before.counts[self.sessions.index]
         running = self.sessions.running
         return History(running(np.add, totals), running(np.maximum, maxima), counts)
 

@@ -26,13 +26,8 @@ def read_labels(
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:  # (num_rows,)
     """Attack of each row, -1 for benign ones, and the names of the attacks.
 
-    Without `attack`, a label of many values names the attacks itself.
-
-    Args:
-        table: rows with the columns `label` and, if given, `attack`.
-        config: its `label`, `attack`, and `threats` or `benign`.
-        learned: values of the label that are benign and names of attacks, if both are known from
-            other rows: every other value is a threat, and need not occur.
+    Without `attack`, a label of many values names the attacks itself. Where benign values of the
+    label and names of attacks are learned from other rows, every other value is a threat.
 
     Raises:
         ConfigError: a value named does not occur, or both lists are given.
@@ -69,13 +64,7 @@ def describe_labels(
     config: DataConfig,
     attacks: NDArray[np.int64],  # (num_rows,)
 ) -> str | None:
-    """Which values of the label are threats; None if it says so itself, being 0 and 1.
-
-    Args:
-        table: rows with the column `label`.
-        config: its `label`.
-        attacks: what `read_labels` made of it.
-    """
+    """Which values of the label are threats; None if it says so itself, being 0 and 1."""
     assert config.label is not None
     benign = benign_words(table, config.label, attacks)
     words = _label_words(config.label, table[config.label].combine_chunks()).words
@@ -181,13 +170,7 @@ def find_leaks(
     *,
     told: Collection[str] = (),
 ) -> tuple[dict[str, str], list[str]]:
-    """Columns that are the label under another name, judged on training rows.
-
-    Args:
-        columns: the columns of all rows.
-        rows: the training rows.
-        is_threat: the label of the training rows.
-        told: columns that the user named as inputs; they are never dropped.
+    """Columns that are the label under another name, judged on training rows, unless told to stay.
 
     Returns:
         Columns to drop and why; and notes on columns that stay but look too good.

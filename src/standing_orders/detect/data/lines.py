@@ -144,10 +144,7 @@ def read_events(
 ) -> Block:
     """Read lines that are events, each of them whatever is wrong with the others.
 
-    Args:
-        dialect: of the log.
-        lines: with or without their ends.
-        wanted: columns to read, with the types of those of a CSV; all if None.
+    Of a CSV the columns wanted have types; all columns are read if none are named.
     """
     if dialect.style == "csv":
         if wanted is not None and (table := _read_quickly(dialect, lines, wanted)) is not None:

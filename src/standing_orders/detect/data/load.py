@@ -81,9 +81,6 @@ def load(config: DataConfig) -> DataSet:
     Nothing of the validation and test parts goes into the features: medians, scales, quantiles,
     frequent values, constant columns and the statistics of traces are of the training part.
 
-    Args:
-        config: what to read; without files the synthetic stream is made.
-
     Raises:
         ConfigError: an option does not fit the file, such as a column that is not there.
         DataError: a file is missing, malformed or too large, or its label cannot be used.
@@ -118,9 +115,10 @@ def _load(config: DataConfig) -> DataSet:
         check_classes(events.attacks >= 0, f"{_names(files)}: the {name} part")
     columns, encoder = _fit(source, grouped, parts)
     require_memory(12.0 * len(grouped.rows) * len(encoder.columns), _names(config.data))
+    taken = (grouped.take(np.flatnonzero(parts == part)) for part in (TRAIN, VALIDATION, TEST))
     train, validation, test = (
-        _events_of(source, grouped.take(np.flatnonzero(parts == part)), columns, encoder)
-        for part in (TRAIN, VALIDATION, TEST)
+        _events_of(encoder, encoder.encode(columns, part.rows), part, source.attack_names)
+        for part in taken
     )
     return DataSet(
         name=config.data_name,
@@ -164,15 +162,12 @@ def load_stream(config: DataConfig) -> Events:
     grouped = source.grouped
     parts = np.where(np.arange(grouped.num_sessions) * 2 < grouped.num_sessions, TRAIN, TEST)
     columns, encoder = _fit(source, grouped, parts.astype(np.int8))
-    return _events_of(source, grouped, columns, encoder)
+    features = encoder.encode(columns, grouped.rows)
+    return _events_of(encoder, features, grouped, source.attack_names)
 
 
 def load_more(config: DataConfig, schema: Schema) -> Events:
     """All events of labelled files, read as those that a team was trained on.
-
-    Args:
-        config: `data` names the files; the rest is as for training.
-        schema: of the training data.
 
     Raises:
         ConfigError, DataError: as `load`, but one class is enough.
@@ -187,15 +182,7 @@ def load_more(config: DataConfig, schema: Schema) -> Events:
     grouped = _group(config, table, attacks, _times(config, table, []), None)
     if GAP in schema.inputs:
         table = _with_gaps(table, grouped)
-    return Events(
-        features=schema.read(table).features[grouped.rows],
-        columns=schema.encoder.columns,
-        sources=schema.encoder.sources,
-        is_threat=grouped.attacks >= 0,
-        attacks=grouped.attacks,
-        attack_names=names,
-        starts=grouped.sessions.starts,
-    )
+    return _events_of(schema.encoder, schema.read(table).features[grouped.rows], grouped, names)
 
 
 def _read_source(config: DataConfig) -> _Source:
@@ -383,14 +370,13 @@ def _describe(
 
 
 def _events_of(
-    source: _Source, grouped: Grouped, columns: list[Column], encoder: Encoder
+    encoder: Encoder, features: NDArray[np.float32], grouped: Grouped, attack_names: tuple[str, ...]
 ) -> Events:
     return Events(
-        features=encoder.encode(columns, grouped.rows),
+        features=features,
         columns=encoder.columns,
         sources=encoder.sources,
-        is_threat=grouped.attacks >= 0,
         attacks=grouped.attacks,
-        attack_names=source.attack_names,
+        attack_names=attack_names,
         starts=grouped.sessions.starts,
     )

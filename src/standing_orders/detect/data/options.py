@@ -287,9 +287,6 @@ class DataConfig(Config):
     def check_together(self, *, has_labels: bool) -> None:
         """Refuse options that do not go together, or that need files where there are none.
 
-        Args:
-            has_labels: the format has them.
-
         Raises:
             ConfigError: two options contradict each other, or one is missing.
         """

@@ -60,13 +60,7 @@ class Planned:
 
 
 def plan_column(name: str, values: pa.Array, told: Kind | None = None) -> Planned:
-    """What a column is for.
-
-    Args:
-        name: of the column.
-        values: of all rows.
-        told: what the user says it is.
-    """
+    """What a column is for."""
     kind = values.type
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     if told == "out":
@@ -86,7 +80,7 @@ def _plan_text(name: str, values: pa.Array) -> Planned:
     distinct = pa_compute.unique(values.drop_null())
     words = [str(word) for word in distinct.slice(0, _LOOKED_AT).to_pylist()]
     if _most(words, is_number):
-        if _PORT_NAME.fullmatch(name) and all(_is_port(word) for word in words):
+        if _PORT_NAME.fullmatch(name) and all(0 <= number_of(word) <= _MAX_PORT for word in words):
             return Planned(name, "port", "a port", of_numbers=True)
         return Planned(name, "number", "text that reads as numbers")
     if _most(words, lambda word: bool(_MAC_TEXT.fullmatch(word)) or network_of(word) is not None):
@@ -143,10 +137,6 @@ def number_of(word: str) -> float:
         return float(word)
     except ValueError:
         return {"true": 1.0, "false": 0.0}.get(word.strip().lower(), float("nan"))
-
-
-def _is_port(word: str) -> bool:
-    return 0 <= number_of(word) <= _MAX_PORT
 
 
 def _is_time(word: str) -> bool:

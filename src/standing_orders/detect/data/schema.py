@@ -55,11 +55,7 @@ class Schema(Saved):
         return {one.name: one for one in self.plan if one.name in used}
 
     def read(self, table: pa.Table) -> Reading:
-        """Encode a table; what does not fit counts as missing and is named.
-
-        Args:
-            table: with the input columns, in any order and of any types; one may be missing.
-        """
+        """Encode a table with its columns in any order; what does not fit is missing and named."""
         there = dict(zip(table.column_names, table.columns, strict=True))
         columns: list[Column] = []
         misfits: dict[str, NDArray[np.bool_]] = {}

@@ -62,26 +62,18 @@ class Grouped:
 
 
 def group_events(
-    rows: NDArray[np.int64],  # (num_events,)
+    rows: NDArray[np.int64],  # (num_events,): those to use
     sessions: NDArray[np.int64],  # (num_rows,)
-    attacks: NDArray[np.int64],  # (num_rows,)
+    attacks: NDArray[np.int64],  # (num_rows,): -1 = benign
     times: NDArray[np.float64] | None,  # (num_rows,)
     *,
-    max_events: int,
-    rows_in_table: NDArray[np.int64] | None = None,  # (num_rows,)
+    max_events: int,  # of a session that are kept
+    rows_in_table: NDArray[np.int64] | None = None,  # (num_rows,): if a row is a part of one
 ) -> Grouped:
     """Put rows in the order of their sessions.
 
     Sessions are in the order of their first event, events in the order of time, or of the file
     without it. An attack lasts from the first to the last threat event of its session.
-
-    Args:
-        rows: the rows to use.
-        sessions: session of each row.
-        attacks: attack of each row, -1 = benign.
-        times: when each row happened.
-        max_events: events of a session that are kept.
-        rows_in_table: row of the file, if a row here is a part of one.
     """
     if times is not None:
         rows = rows[np.argsort(times[rows], kind="stable")]

@@ -154,7 +154,6 @@ def _encode(
             features=features,
             columns=encoder.columns,
             sources=encoder.sources,
-            is_threat=attacks >= 0,
             attacks=attacks,
             attack_names=tuple(CHAINS),
             starts=starts,

@@ -11,12 +11,7 @@ import pyarrow.compute as pa_compute  # type: ignore[import-untyped]
 import pyarrow.csv as pa_csv  # type: ignore[import-untyped]
 import pyarrow.parquet as pa_parquet  # type: ignore[import-untyped]
 
-from standing_orders.detect.data.lines import (
-    MAX_COLUMNS,
-    distinct_names,
-    find_dialect,
-    read_events,
-)
+from standing_orders.detect.data.lines import MAX_COLUMNS, distinct_names, find_dialect, read_events
 from standing_orders.detect.data.options import DataConfig
 from standing_orders.errors import DataError
 from standing_orders.memory import require_memory
@@ -53,10 +48,6 @@ def read_tables(paths: Sequence[Path], config: DataConfig) -> pa.Table:
 
 def join_tables(tables: Sequence[pa.Table], paths: Sequence[Path]) -> pa.Table:
     """Rows of tables with the same columns; a column of different types becomes text.
-
-    Args:
-        tables: what to join, one after the other.
-        paths: where each comes from.
 
     Raises:
         DataError: one has other columns than the first.

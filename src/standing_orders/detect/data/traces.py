@@ -90,16 +90,9 @@ def describe_traces(
     *,
     is_training: NDArray[np.bool_],  # (num_traces,)
     is_threat: NDArray[np.bool_],  # (num_traces,)
-    groups: NDArray[np.int64],  # (num_traces,)
+    groups: NDArray[np.int64],  # (num_traces,): left out together; -1 = the trace alone
 ) -> list[NumericColumn]:
-    """Numeric columns of every event; frequencies come from training traces only.
-
-    Args:
-        traces: all traces.
-        is_training: traces whose statistics may be used.
-        is_threat: traces that are attacks; looked at where `is_training` only.
-        groups: what is left out together when a training trace is described; -1 = the trace alone.
-    """
+    """Numeric columns of every event; frequencies, and threats, are of training traces only."""
     alone = np.arange(len(groups)) + groups.max(initial=0) + 1
     groups = np.where(groups < 0, alone, groups)
     kinds = np.unique(traces.event_index * len(traces.words) + traces.tokens)

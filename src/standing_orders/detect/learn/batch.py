@@ -60,18 +60,7 @@ def collect(
     *,
     seed: int,
 ) -> Rollout:
-    """Let the team judge a batch.
-
-    Args:
-        team: without a shield.
-        features: of the events of the game, prepared.
-        game: the sessions.
-        book: the rules, at their present prices.
-        seed: of the actions drawn.
-
-    Raises:
-        NumericsError: a probability is not finite.
-    """
+    """Let the team, without a shield, judge a batch."""
     judged = team.judge_rows(features, game.sessions)
     actions = draw(judged.log_probs.numpy(), seed)
     streams = as_streams(game, team.task, judged.actions, judged.scores)

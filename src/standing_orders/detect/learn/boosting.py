@@ -29,22 +29,12 @@ def fit_trees(
     The opinion about a training event is that of trees which have not seen its session: the network
     would else trust them far too much. Agents with the same view have the same trees. With too few
     sessions of a class there are none, and the opinion is 0.
-
-    Args:
-        network: whose trees they are.
-        train: to fit to.
-        validation: by which the number of trees is chosen.
-        origins: of the sessions of the training events.
-        seed: of folds and trees.
-
-    Returns:
-        Features and opinions of the training events, as `TeamNetwork.act` takes them.
     """
     events, has_begun = train
     opinions = np.zeros((network.num_agents, events.num_events), dtype=np.float32)
     is_threat = events.session_is_threat[: int(origins.max()) + 1]  # of the sessions themselves
     if min(is_threat.sum(), (~is_threat).sum()) >= NUM_FOLDS:
-        folds = draw_folds(is_threat, NUM_FOLDS, seed)[origins][events.session_index]
+        folds = draw_folds(is_threat, NUM_FOLDS, seed)[origins][events.sessions.index]
         kept = _some_events(is_threat, origins, events, seed)
         for view in {view.tobytes(): view for view in network.views}.values():
             agents = [i for i, own in enumerate(network.views) if np.array_equal(own, view)]
@@ -88,4 +78,4 @@ def _some_events(
     """Events of some sessions, about `MAX_EVENTS` at most."""
     num_parts = -(-events.num_events // MAX_EVENTS)
     chosen = draw_folds(is_threat, num_parts, seed + 1) == 0
-    return chosen[origins][events.session_index]
+    return chosen[origins][events.sessions.index]

@@ -100,12 +100,6 @@ def expected_credit(
 ) -> Credit:
     """Worth of all actions of each agent, as if it alone decided.
 
-    Args:
-        probs: of the actions of each agent.
-        game: the sessions, what actions earn in them.
-        gamma: discount.
-        extra: what an action earns an agent besides.
-
     Returns:
         Advantages of all actions given that the agent gets to the event; weights are the chance
         that it does.
@@ -127,16 +121,7 @@ def sampled_credit(
     gamma: float,
     gae_lambda: float,
 ) -> Credit:
-    """Advantages of the actions drawn, by GAE; nothing follows the end of a session.
-
-    Args:
-        rewards: of each agent.
-        played: for each agent what came of its actions, or of the team's.
-        values: what each agent's critic expected.
-        sessions: of the rows.
-        gamma: discount.
-        gae_lambda: of GAE.
-    """
+    """Advantages of the actions drawn, by GAE; nothing follows the end of a session."""
     grid, is_event = lay_side_by_side(sessions)
     is_open = np.stack([one.is_open for one in played])
     is_used = is_open[:, grid] & is_event  # (agents, steps, sessions)

@@ -43,7 +43,7 @@ def window_features(streams: Streams, rules: Sequence[Rule]) -> NDArray[np.float
     values = []
     for rule in windows_of(rules):
         traces, signals = judge.signals(rule)
-        window = rule.config.window
+        window = rule.window
         flagged, doubt = signals["flagged"], signals["suspicion"]
         counted = [signals[name] for name in _SIGNALS]
         counted += [doubt * (1 - flagged), (1 - doubt) * flagged]
@@ -55,11 +55,6 @@ def window_features(streams: Streams, rules: Sequence[Rule]) -> NDArray[np.float
 
 def stretches(num_sessions: int, count: int, update: int) -> NDArray[np.int64]:
     """Validation sessions of an update: as they follow each other, from places that move on.
-
-    Args:
-        num_sessions: there are.
-        count: wanted, about.
-        update: number of the update.
 
     Example:
         >>> stretches(80, 16, update=1).tolist()[:4]
@@ -81,14 +76,7 @@ class ValidationBatch:
 
 
 def validation_batch(judged: Judged, game: Game, task: Task, book: RuleBook) -> ValidationBatch:
-    """What there was to foresee.
-
-    Args:
-        judged: what the team thought and did.
-        game: the events.
-        task: records or sessions.
-        book: the rules, at least one.
-    """
+    """What there was to foresee."""
     streams = as_streams(game, task, judged.actions, judged.scores)
     own = np.clip(1 - judged.probs[:, :, ALLOW].T, 0, 1)  # (rows, agents)
     decided = np.broadcast_to(judged.actions[:, None], own.shape)
@@ -105,11 +93,7 @@ def validation_batch(judged: Judged, game: Game, task: Task, book: RuleBook) -> 
 def learn_margins(
     heads: ConstraintHeads, optimiser: torch.optim.Optimizer, batch: ValidationBatch, *, seed: int
 ) -> None:
-    """Improve the heads; only their own weights have a gradient.
-
-    Raises:
-        NumericsError: the loss is not finite.
-    """
+    """Improve the heads; only their own weights have a gradient."""
     heads.note(batch.margins)
     goals = (batch.margins - heads.mean) / heads.spread
 

@@ -45,28 +45,19 @@ CSV_COLUMNS = {
     "Actions": "actions",
     "Values": "values",
 }
+_TEAM_FIGURES = ("recall", "accuracy", "false_alarm_rate", "no_quorum", "events_seen")
+_DECISIONS = ("true_positives", "false_positives", "true_negatives", "false_negatives")
+_LOSSES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clipfrac", "explained_variance")
 TENSORBOARD_TAGS = {
     "charts/team_reward": "team.reward",
     "charts/team_f1": "team.f1",
-    "charts/recall": "team.recall",
-    "charts/accuracy": "team.accuracy",
-    "charts/true_positives": "decisions.true_positives",
-    "charts/false_positives": "decisions.false_positives",
-    "charts/true_negatives": "decisions.true_negatives",
-    "charts/false_negatives": "decisions.false_negatives",
+    **{f"charts/{name}": f"team.{name}" for name in _TEAM_FIGURES},
+    **{f"charts/{name}": f"decisions.{name}" for name in _DECISIONS},
     **{f"actions/{name}": f"actions.{name}" for name in ACTION_NAMES},
     "values/low": "values.low",
     "values/high": "values.high",
-    "charts/false_alarm_rate": "team.false_alarm_rate",
-    "charts/no_quorum": "team.no_quorum",
-    "charts/events_seen": "team.events_seen",
     "charts/learning_rate": "settings.learning_rate",
-    "losses/policy_loss": "loss.policy_loss",
-    "losses/value_loss": "loss.value_loss",
-    "losses/entropy": "loss.entropy",
-    "losses/approx_kl": "loss.approx_kl",
-    "losses/clipfrac": "loss.clipfrac",
-    "losses/explained_variance": "loss.explained_variance",
+    **{f"losses/{name}": f"loss.{name}" for name in _LOSSES},
 }
 _RULE_FIGURES = ("violation_rate", "margin_mean", "margin_min", "price")
 _DIGEST = "data_sha256"
@@ -129,11 +120,7 @@ def resume(
 ) -> Trainer:
     """Go on with a run that was stopped or killed; it ends in the same bits as without that.
 
-    Args:
-        path: the run folder.
-        iterations: a larger budget of updates, for a run that has used its own.
-        on_update: called with the record of every update.
-        report: told what a user should know.
+    One that has used its budget of updates may be given a larger one; see `train` for the rest.
 
     Raises:
         CheckpointError: the folder holds no such run, another process writes it, or the events

@@ -54,10 +54,6 @@ class Progress(learner.Progress):
 class Trainer(learner.Learner[TeamNetwork, Progress]):
     """Trains one team; `step` is one update.
 
-    Args:
-        config: everything about the run.
-        data: the events.
-
     Raises:
         VotingError: too few agents for the faulty ones that the vote must tolerate.
         ConfigError: options that do not go together, or a rule that is wrong.
@@ -66,7 +62,11 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
     def __init__(self, config: DetectConfig, data: DataSet) -> None:
         config = config.settled(data.task)
         check_together(config)
-        check_device(config.device)
+        if config.device == "cuda" and not torch.cuda.is_available():
+            raise ConfigError(
+                "device = 'cuda': torch sees no such device here: install a build of torch for "
+                "your GPU, or take --device cpu"
+            )
         train, origins = data.train, np.arange(data.train.num_sessions)
         sensors = list(sensors_of(train, config.team).values())
         if config.learn.tamper and len(sensors) > 1:
@@ -320,14 +320,14 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         standard = fit_standard(self.team, self._data)
         return {
             "progress": super().to_json(),
-            "prices": self.book.to_json(),
+            "prices": self.book.prices.to_json(),
             "standard": standard and standard.to_json(),
         }
 
     def restore(self, arrays: Arrays, data: dict[str, Any]) -> None:
         """Go on from a checkpoint."""
         super().restore(arrays, data["progress"])
-        self.book.load_json(data["prices"])
+        self.book.prices.load_json(data["prices"])
         best = {name: value for name, value in arrays.items() if name.startswith(_BEST)}
         self._best = {name.removeprefix(_BEST): value for name, value in best.items()}
 
@@ -336,19 +336,6 @@ def budget_of(config: DetectConfig, data: DataSet) -> int:
     """Updates at most: what the config says, or enough passes over the training part."""
     passes = math.ceil(PASSES * data.train.num_events / config.learn.steps)
     return config.learn.iterations or max(MIN_UPDATES, passes)
-
-
-def check_device(name: str) -> None:
-    """Refuse a device that torch does not have here.
-
-    Raises:
-        ConfigError: says so.
-    """
-    if name == "cuda" and not torch.cuda.is_available():
-        raise ConfigError(
-            "device = 'cuda': torch sees no such device here: install a build of torch for your "
-            "GPU, or take --device cpu"
-        )
 
 
 @contextmanager

@@ -19,15 +19,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from standing_orders.detect.rules.rule import Rule
-from standing_orders.detect.rules.signals import (
-    SIGNALS,
-    Signals,
-    check_given,
-    compute_signals,
-    signals_of,
-)
+from standing_orders.detect.rules.signals import SIGNALS, Signals, compute_signals, signals_of
 from standing_orders.detect.rules.streams import Scope, Streams, Traces, lay_out
-from standing_orders.errors import ConfigError
 from standing_orders.rules.stl import signals as names_of
 from standing_orders.rules.stl.obligation import judge
 from standing_orders.rules.stl.robustness import ExactAlgebra, checked_margin
@@ -35,6 +28,7 @@ from standing_orders.rules.stl.semantics import Atom, evaluate
 from standing_orders.rules.stl.smooth import SmoothAlgebra
 from standing_orders.rules.stl.syntax import Always, Formula, Implies
 
+LOOKAHEAD = 10  # events after one whose margins a constraint head foresees
 TARGET_RANGE = 1.0  # what a constraint head learns is clipped to -1..1
 LOG_RANGE = 1_000.0  # margins in the log are clipped to this, for some are infinite
 WIDTH = 0.5  # margin over which the cost of an obligation fades away
@@ -147,9 +141,8 @@ class RuleJudge:
     """Streams ready to be judged: layouts and signals, computed once for all rules that share them.
 
     Example:
-        >>> from standing_orders.detect.rules.rule import RuleConfig
         >>> streams = Streams(np.array([[0], [0], [1]]), np.array([[True], [False], [True]]))
-        >>> rule = Rule(RuleConfig(name="fast", formula="threat -> eventually[0,1] flagged"))
+        >>> rule = Rule("fast", "threat -> eventually[0,1] flagged")
         >>> RuleJudge(streams).judge(rule).is_violated[:, 0].tolist()
         [True, False, False]
     """
@@ -160,20 +153,14 @@ class RuleJudge:
         self._signals: dict[tuple[Scope, int], Signals] = {}
 
     def signals(self, rule: Rule) -> tuple[Traces, Signals]:
-        """Layout and signals (num_events,) as this rule sees them.
-
-        Raises:
-            ConfigError: the rule is about suspicion, and none is given.
-        """
-        scope, window = rule.config.scope, rule.config.window
+        """Layout and signals (num_events,) as this rule sees them."""
+        scope, window = rule.scope, rule.window
         if scope not in self._traces:
             self._traces[scope] = lay_out(self.streams, scope)
         traces = self._traces[scope]
         if (scope, window) not in self._signals:
             self._signals[scope, window] = compute_signals(self.streams, traces, window=window)
-        signals = self._signals[scope, window]
-        check_given(rule.names, signals, rule.name)
-        return traces, signals
+        return traces, self._signals[scope, window]
 
     def judge(self, rule: Rule) -> Verdicts:
         """Margins, obligations and violations of one rule."""
@@ -186,20 +173,15 @@ class RuleJudge:
         )
         return Verdicts(traces.put(margins), traces.put(is_obliged), traces.put(is_violated))
 
-    def margin_targets(self, rule: Rule, *, lookahead: int = 10) -> Floats:  # (steps, num_streams)
+    def margin_targets(self, rule: Rule) -> Floats:  # (steps, num_streams)
         """What a constraint head should predict at every event: the margin that will come out.
 
-        The smallest margin of the rule at this event and the `lookahead` events after it: the
-        robustness of `always[0,lookahead] (rule)`, cut where the trace ends, clipped to -1..1.
+        The smallest margin of the rule at this event and the `LOOKAHEAD` events after it: the
+        robustness of `always[0,LOOKAHEAD] (rule)`, cut where the trace ends, clipped to -1..1.
         To the end of a long stream it would hardly vary: one bad event marks all before it.
-
-        Raises:
-            ConfigError: `lookahead` is negative.
         """
-        if lookahead < 0:
-            raise ConfigError(f"lookahead = {lookahead}: must be at least 0")
         traces, signals = self.signals(rule)
-        margins = trace_robustness(Always(rule.body, 0, lookahead), signals, traces)
+        margins = trace_robustness(Always(rule.body, 0, LOOKAHEAD), signals, traces)
         return traces.put(np.clip(margins, -TARGET_RANGE, TARGET_RANGE))
 
 
@@ -209,23 +191,15 @@ def action_worths(
     streams: Streams,
     probs: Floats,  # (steps, num_streams, NUM_ACTIONS)
 ) -> Floats:  # (steps, num_streams, NUM_ACTIONS)
-    """What more of each action would save, in reward; 0 where no event is.
-
-    Args:
-        rule: the rule.
-        price: of a violation.
-        streams: the events that happened, whether they are threats, and the suspicion.
-        probs: of the actions of whoever decides in each stream.
-    """
-    traces = lay_out(streams, rule.config.scope)
+    """What more of each action would save, in reward; 0 where no event is."""
+    traces = lay_out(streams, rule.scope)
     worths = np.zeros(probs.shape)
     if not traces.num_events:
         return worths
     shares = torch.from_numpy(traces.take(probs)).requires_grad_()
     threat = torch.from_numpy(traces.take(streams.is_threat).astype(np.float64))
-    given = streams.suspicion
-    suspicion = None if given is None else torch.from_numpy(traces.take(given).astype(np.float64))
-    signals = signals_of(shares, threat, suspicion, traces, window=rule.config.window)
+    suspicion = torch.from_numpy(traces.take(streams.doubts).astype(np.float64))
+    signals = signals_of(shares, threat, suspicion, traces, window=rule.window)
     margins = _obliged_margins(rule, signals, traces)
     cost = price * (WIDTH * torch.nn.functional.softplus(-margins / WIDTH)).sum()
     if cost.requires_grad:

@@ -5,7 +5,6 @@ holds, so its verdicts are a table of four small whole numbers, filled in once b
 compiled loop then goes through whole streams; `Shield` does the same for any rule, event by event.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -28,24 +27,16 @@ def fits_a_table(rule: Rule) -> bool:
     """Whether a rule has no past of its own, no view of the suspicion and a short window."""
     looks_back = rule.delay or history(rule.body)
     return not looks_back and not {"suspicion", "suspected"} & rule.names and (
-        rule.config.window <= MAX_WINDOW
+        rule.window <= MAX_WINDOW
     )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Tables:
-    """The tables of rules, one behind the other."""
-
-    broken: NDArray[np.bool_]  # (size of all tables,)
-    offsets: NDArray[np.int64]  # (num_rules,): beginning of each table
-    windows: NDArray[np.int64]  # (num_rules,)
-    of_session: NDArray[np.bool_]  # (num_rules,): begins anew with each session
-
-
 @lru_cache(maxsize=8)
-def tabulate(rules: tuple[Rule, ...]) -> Tables:
-    """Ask each rule about every case there is."""
-    parts, windows = [], [rule.config.window for rule in rules]
+def _tabulate(
+    rules: tuple[Rule, ...],
+) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Ask each rule about every case there is; tables for `_go_through`, one behind the other."""
+    parts, windows = [], [rule.window for rule in rules]
     for rule, window in zip(rules, windows, strict=True):
         shape = (NUM_ACTIONS, 2, window + 1, window + 1)
         action, changed, changes, blocks = (axis.ravel() for axis in np.indices(shape))
@@ -55,11 +46,11 @@ def tabulate(rules: tuple[Rule, ...]) -> Tables:
         value = Monitor(rule.body, len(action)).update(asked)
         assert value is not None
         parts.append(value < 0)
-    return Tables(
-        broken=np.concatenate(parts),
-        offsets=np.cumsum([0, *(len(part) for part in parts[:-1])]).astype(np.int64),
-        windows=np.array(windows, dtype=np.int64),
-        of_session=np.array([rule.config.scope == "session" for rule in rules]),
+    return (
+        np.concatenate(parts),
+        np.cumsum([0, *(len(part) for part in parts[:-1])]).astype(np.int64),
+        np.array(windows, dtype=np.int64),
+        np.array([rule.scope == "session" for rule in rules]),
     )
 
 
@@ -75,14 +66,11 @@ def shield_by_tables(
         The decisions, and what the shield did, as `Shield.to_json`.
     """
     rules = book.rules_of("shield")
-    tables = tabulate(rules)
+    tables = _tabulate(rules)
     actions = proposed.T.copy()
     totals = np.zeros(3 + len(rules), dtype=np.int64)
     for row in actions:
-        _go_through(
-            row, sessions.starts, task == "sessions", tables.broken, tables.offsets,
-            tables.windows, tables.of_session, DISTANCE, totals,
-        )  # fmt: skip
+        _go_through(row, sessions.starts, task == "sessions", *tables, DISTANCE, totals)
     decisions, replaced, unavoidable, *by_rule = totals.tolist()
     names = (rule.name for rule in rules)
     return np.ascontiguousarray(actions.T), {
@@ -98,10 +86,10 @@ def _go_through(
     actions: NDArray[np.int64],  # (rows,): replaced in place
     starts: NDArray[np.int64],  # (num_sessions + 1,)
     in_sessions: bool,
-    broken: NDArray[np.bool_],
-    offsets: NDArray[np.int64],
-    windows: NDArray[np.int64],
-    of_session: NDArray[np.bool_],
+    broken: NDArray[np.bool_],  # (size of all tables,)
+    offsets: NDArray[np.int64],  # (num_rules,): beginning of each table
+    windows: NDArray[np.int64],  # (num_rules,)
+    of_session: NDArray[np.bool_],  # (num_rules,): begins anew with each session
     distance: NDArray[np.int64],  # (NUM_ACTIONS, NUM_ACTIONS)
     totals: NDArray[np.int64],  # decisions, replaced, unavoidable, replaced by each rule: added to
 ) -> None:

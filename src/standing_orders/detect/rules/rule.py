@@ -9,14 +9,9 @@ comes first.
 """
 
 import difflib
-import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated
 
-from pydantic import AfterValidator, Field
-
-from standing_orders.config import Config
 from standing_orders.detect.config import MAX_REACH, Mode
 from standing_orders.detect.data.events import Task
 from standing_orders.detect.rules.signals import SIGNALS
@@ -25,69 +20,32 @@ from standing_orders.errors import ConfigError
 from standing_orders.rules.stl import Formula, history, horizon, parse, syntax
 from standing_orders.rules.stl import signals as names_of
 from standing_orders.rules.stl.obligation import at_every_step
-
-_CONTEXT = 60  # characters of a long formula shown on either side of the caret
-
-
-def _check_name(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", name):
-        raise ValueError("a name is a letter and up to 39 more letters, digits, _ or -")
-    return name
-
-
-class RuleConfig(Config):
-    """A rule as the user writes it."""
-
-    name: Annotated[str, AfterValidator(_check_name)] = Field(
-        description="What logs and tables call it."
-    )
-    formula: str = Field(description="What must hold at every event, in signal temporal logic.")
-    mode: Mode = Field(
-        "watch",
-        description="watch: log violations and margins. fine: each violation costs `price` reward. "
-        "lagrange: the price is learned until the target is kept. shield: an action that would "
-        "break it for certain is replaced.",
-    )
-    scope: Scope = Field(
-        "session",
-        description="Where windows and obligations end: with the session, or only with the stream "
-        "of sessions.",
-    )
-    window: int = Field(
-        200, ge=1, le=MAX_REACH, strict=True, description="Events of the rolling signals' window."
-    )
-    price: float = Field(
-        1.0, ge=0, description="Reward that a violation costs; lagrange begins with it."
-    )
-    target: float = Field(
-        0.95, gt=0, lt=1, description="lagrange: share of the obligations to be kept."
-    )
-    price_rate: float = Field(
-        1.0, gt=0, description="lagrange: rise of the price per update and unit of violation rate "
-        "above 1 - target."
-    )  # fmt: skip
-    max_price: float = Field(100.0, gt=0, description="lagrange: the price rises no higher.")
+from standing_orders.rules.stl.parser import point_at
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that has been read and checked.
-
-    Args:
-        config: as the user wrote it.
+    """A rule that has been read and checked; `config.RulesConfig` checks its numbers.
 
     Raises:
         ConfigError: the formula is wrong, names a signal there is not, looks ahead without bound
             or too far, has nothing to do with decisions, or the mode does not suit it.
 
     Example:
-        >>> rule = Rule(RuleConfig(name="answered",
-        ...                        formula="always (threat -> eventually[0,5] flagged)"))
+        >>> rule = Rule("answered", "always (threat -> eventually[0,5] flagged)")
         >>> str(rule.body), rule.delay
         ('threat -> eventually[0,5] flagged', 5)
     """
 
-    config: RuleConfig
+    name: str  # what logs and tables call it
+    formula: str  # what must hold at every event
+    mode: Mode = "watch"
+    scope: Scope = "session"
+    window: int = 200
+    price: float = 1.0
+    target: float = 0.95
+    price_rate: float = 1.0
+    max_price: float = 100.0
 
     def __post_init__(self) -> None:
         try:
@@ -98,24 +56,19 @@ class Rule:
             raise ConfigError(self._unknown(name))
         self._check_reach()
         if not any(SIGNALS[name].is_decision for name in names):
-            raise ConfigError(f"rule `{self.name}`: `{self.config.formula}`: names no signal that "
+            raise ConfigError(f"rule `{self.name}`: `{self.formula}`: names no signal that "
                               "depends on the team's decisions, so it cannot be kept or broken by "
                               "them")  # fmt: skip
-        if self.config.mode == "shield":
+        if self.mode == "shield":
             self._check_observable(names)
-        if self.config.mode == "lagrange" and self.config.price > self.config.max_price:
-            raise ConfigError(f"rule `{self.name}`: price = {self.config.price}: must be at most "
-                              f"max_price = {self.config.max_price}")  # fmt: skip
-
-    @property
-    def name(self) -> str:
-        """What logs and tables call it."""
-        return self.config.name
+        if self.mode == "lagrange" and self.price > self.max_price:
+            raise ConfigError(f"rule `{self.name}`: price = {self.price}: must be at most "
+                              f"max_price = {self.max_price}")  # fmt: skip
 
     @cached_property
     def body(self) -> Formula:
         """What is asked at every event."""
-        return at_every_step(parse(self.config.formula))
+        return at_every_step(parse(self.formula))
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -130,7 +83,7 @@ class Rule:
     @property
     def memory(self) -> float:
         """Events before one that a verdict given with it can depend on; inf if without bound."""
-        return self.delay + history(self.body) + self.config.window
+        return self.delay + history(self.body) + self.window
 
     def _check_reach(self) -> None:
         ahead, behind = horizon(self.body), history(self.body)
@@ -154,39 +107,27 @@ class Rule:
             )
 
     def _position(self, name: str) -> int:
-        found = (match for match in syntax.NAME.finditer(self.config.formula) if match[0] == name)
+        found = (match for match in syntax.NAME.finditer(self.formula) if match[0] == name)
         return next(match.start() for match in found)
 
     def _unknown(self, name: str) -> str:
         """That there is no such signal, the place with a caret, and the signals there are."""
-        text, place = self.config.formula, self._position(name)
-        first = text.rfind("\n", 0, place) + 1
-        line, column = text[first:].split("\n", 1)[0], place - first
-        left, right = max(0, column - _CONTEXT), column + _CONTEXT
-        shown = ("..." if left else "") + line[left:right] + ("..." if right < len(line) else "")
-        pad = re.sub(r"[^\t]", " ", ("..." if left else "") + line[left:column])
-        row = f"line {text.count(chr(10), 0, place) + 1}, " if "\n" in text else ""
         close = difflib.get_close_matches(name, SIGNALS, n=1)
         hint = f" (did you mean `{close[0]}`?)" if close else ""
-        return (
-            f"rule `{self.name}`: formula, {row}column {column + 1}: no signal is called "
-            f"`{name}`{hint}\n  {shown}\n  {pad}^\nsignals: {', '.join(SIGNALS)}"
-        )
+        problem = f"no signal is called `{name}`{hint}"
+        shown = point_at(self.formula, self._position(name), problem)
+        return f"rule `{self.name}`: {shown}\nsignals: {', '.join(SIGNALS)}"
 
 
 def default_rules(
     task: Task = "sessions", *, mode: Mode = "watch", window: int = 200
-) -> tuple[RuleConfig, ...]:
+) -> tuple[Rule, ...]:
     """Threats answered in time, detection and false-alarm rates, blocks rationed, no flapping.
 
     An answer to one record says nothing about the next, so each must be answered at once; a stream
     of records changes its decision twice for each lone threat, while a session should settle. Fewer
-    than ten threats, or benign events, cannot tell 0.95 from 0.85.
-
-    Args:
-        task: what is judged.
-        mode: of all of them; a rule about the truth cannot be a shield, so those stay watched.
-        window: events of the windows of rates and shares.
+    than ten threats, or benign events, cannot tell 0.95 from 0.85. A rule about the truth cannot be
+    a shield, so those stay watched. The window is that of rates and shares.
 
     Example:
         >>> for rule in default_rules():
@@ -208,6 +149,6 @@ def default_rules(
         ("steadiness", f"num_changes <= {changes}", mode, "session", 20),
     )  # fmt: skip
     return tuple(
-        RuleConfig(name=name, formula=f"always ({formula})", mode=mode, scope=scope, window=window)
+        Rule(name=name, formula=f"always ({formula})", mode=mode, scope=scope, window=window)
         for name, formula, mode, scope, window in rows
     )

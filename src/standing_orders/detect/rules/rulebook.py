@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from standing_orders.detect.actions import ALLOW, NUM_ACTIONS
 from standing_orders.detect.config import Mode
 from standing_orders.detect.rules.judge import RuleJudge, Verdicts, action_worths
-from standing_orders.detect.rules.rule import Rule, RuleConfig
+from standing_orders.detect.rules.rule import Rule
 from standing_orders.detect.rules.streams import Streams
 from standing_orders.errors import ConfigError
 from standing_orders.rules.prices import Prices
@@ -36,20 +36,19 @@ class RuleBook:
         check: refuse rules that no stream breaks, or that every stream breaks.
 
     Raises:
-        ConfigError: a rule is wrong (see `Rule`), cannot fail or cannot be kept, or two rules have
-            the same name.
+        ConfigError: a rule cannot fail or cannot be kept, or two rules have the same name.
 
     Example:
-        >>> book = RuleBook([RuleConfig(name="answered", mode="fine", price=2.0,
-        ...                             formula="threat -> eventually[0,1] flagged")])
+        >>> rule = Rule("answered", "threat -> eventually[0,1] flagged", mode="fine", price=2.0)
+        >>> book = RuleBook([rule])
         >>> threat = np.array([[True], [False], [False]])
         >>> judgement = book.judge(Streams(np.zeros((3, 1), int), threat))
         >>> judgement.metrics["answered"]["violation_rate"]
         1.0
     """
 
-    def __init__(self, rules: Sequence[RuleConfig], *, check: bool = True) -> None:
-        self.rules = tuple(Rule(config) for config in rules)
+    def __init__(self, rules: Sequence[Rule], *, check: bool = True) -> None:
+        self.rules = tuple(rules)
         names = [rule.name for rule in self.rules]
         for name in names:
             if names.count(name) > 1:
@@ -57,24 +56,20 @@ class RuleBook:
         if check:
             for rule in self.rules:
                 check_can_fail(rule)
-        self._prices = Prices([rule.config for rule in self.rules_of("lagrange")])
+        self.prices = Prices([*self.rules_of("lagrange")])  # learned
 
     def rules_of(self, *modes: Mode) -> tuple[Rule, ...]:
         """The rules with one of these modes."""
-        return tuple(rule for rule in self.rules if rule.config.mode in modes)
+        return tuple(rule for rule in self.rules if rule.mode in modes)
 
     def price(self, rule: Rule) -> float:
         """Reward that a violation costs at present; 0 for a rule that is not charged."""
-        if rule.name in self._prices:
-            return self._prices[rule.name]
-        return rule.config.price if rule.config.mode in CHARGED else 0.0
+        if rule.name in self.prices:
+            return self.prices[rule.name]
+        return rule.price if rule.mode in CHARGED else 0.0
 
     def judge(self, streams: Streams) -> Judgement:
-        """Judge streams by every rule.
-
-        Raises:
-            ConfigError: a rule is about suspicion, and none is given.
-        """
+        """Judge streams by every rule."""
         judge = RuleJudge(streams)
         verdicts = {rule.name: judge.judge(rule) for rule in self.rules}
         metrics = {name: found.to_json() for name, found in verdicts.items()}
@@ -95,12 +90,11 @@ class RuleBook:
         return worths
 
     def margin_targets(
-        self, streams: Streams, *, lookahead: int = 10
+        self, streams: Streams
     ) -> NDArray[np.float64]:  # (num_rules, steps, num_streams)
         """What a constraint head should predict, rule by rule; see `RuleJudge.margin_targets`."""
         judge = RuleJudge(streams)
-        targets = [judge.margin_targets(rule, lookahead=lookahead) for rule in self.rules]
-        return np.stack(targets) if targets else np.zeros((0, *streams.shape))
+        return np.stack([judge.margin_targets(rule) for rule in self.rules])
 
     def learn_prices(self, judgement: Judgement) -> list[dict[str, Any]]:
         """Update the learned prices, once per rollout.
@@ -109,19 +103,7 @@ class RuleBook:
             One plain record per learned price, with what it was paid at and what it becomes.
         """
         verdicts = judgement.verdicts.items()
-        return self._prices.learn({name: found.violation_rate for name, found in verdicts})
-
-    def to_json(self) -> dict[str, Any]:
-        """Learned prices as plain data, for a checkpoint."""
-        return self._prices.to_json()
-
-    def load_json(self, data: Any) -> None:
-        """Go on with the prices of a checkpoint.
-
-        Raises:
-            CheckpointError: they are not those of these rules. Nothing changes.
-        """
-        self._prices.load_json(data)
+        return self.prices.learn({name: found.violation_rate for name, found in verdicts})
 
 
 def try_out(rule: Rule) -> tuple[int, int, int]:
@@ -131,10 +113,10 @@ def try_out(rule: Rule) -> tuple[int, int, int]:
         Streams in which the rule was broken, streams in all, and events of each.
 
     Example:
-        >>> try_out(Rule(RuleConfig(name="empty", formula="blocked_share <= 1")))[0]
+        >>> try_out(Rule("empty", "blocked_share <= 1"))[0]
         0
     """
-    reach = rule.memory if rule.memory < float("inf") else rule.delay + rule.config.window
+    reach = rule.memory if rule.memory < float("inf") else rule.delay + rule.window
     streams = _trial_streams(min(max(2 * int(reach) + 2, _MIN_LENGTH), _MAX_LENGTH))
     is_violated = RuleJudge(streams).judge(rule).is_violated
     return int(is_violated.any(axis=0).sum()), streams.shape[1], streams.shape[0]
@@ -149,10 +131,10 @@ def check_can_fail(rule: Rule) -> None:
     num_broken, num_streams, num_events = try_out(rule)
     tried = f"{num_streams} streams of {num_events} events tried"
     if not num_broken:
-        raise ConfigError(f"rule `{rule.name}`: `{rule.config.formula}`: cannot fail: none of "
+        raise ConfigError(f"rule `{rule.name}`: `{rule.formula}`: cannot fail: none of "
                           f"{tried} breaks it, so keeping it would mean nothing")  # fmt: skip
     if num_broken == num_streams:
-        raise ConfigError(f"rule `{rule.name}`: `{rule.config.formula}`: cannot be kept: each "
+        raise ConfigError(f"rule `{rule.name}`: `{rule.formula}`: cannot be kept: each "
                           f"of {tried} breaks it")  # fmt: skip
 
 

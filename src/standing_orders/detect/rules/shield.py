@@ -7,7 +7,7 @@ an obligation that is still open when a trace ends is beyond it, for it cannot s
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from standing_orders.detect.actions import NUM_ACTIONS
 from standing_orders.detect.rules.rule import Rule
 from standing_orders.detect.rules.rulebook import RuleBook
-from standing_orders.detect.rules.signals import Signals, SignalTracker, check_given
-from standing_orders.detect.rules.streams import Scope, check_actions, check_suspicion
+from standing_orders.detect.rules.signals import Signals, SignalTracker
+from standing_orders.detect.rules.streams import Scope
 from standing_orders.rules.stl import Monitor, history
 
 Bools = NDArray[np.bool_]
@@ -29,29 +29,13 @@ _ACTIONS = np.arange(NUM_ACTIONS)
 DISTANCE = 2 * np.abs(_ACTIONS[:, None] - _ACTIONS) + (_ACTIONS > _ACTIONS[:, None])
 
 
-@dataclass(frozen=True, eq=False)
-class _Sample:
-    """The next event of every stream; zeros where there is none."""
-
-    actions: NDArray[np.int64]  # (num_streams,)
-    suspicion: NDArray[np.float64] | None  # (num_streams,)
-    is_valid: Bools  # (num_streams,)
-
-    def spread(self, times: int) -> NDArray[np.float64] | None:  # (times, num_streams)
-        """The suspicion, once for each of several actions."""
-        return None if self.suspicion is None else np.tile(self.suspicion, (times, 1))
-
-
 @dataclass
 class _Group:
     """Streams whose traces began together, and have been in step ever since."""
 
     monitor: Monitor
     streams: NDArray[np.int64]  # (batch_size,): of the monitor
-    is_member: Bools = field(init=False)  # (batch_size,): False once the stream has left
-
-    def __post_init__(self) -> None:
-        self.is_member = np.ones(len(self.streams), dtype=np.bool_)
+    is_member: Bools  # (batch_size,): False once the stream has left
 
     def split(self, is_active: Bools) -> "_Group":  # (batch_size,)
         """Leave behind the members that are not active."""
@@ -75,30 +59,25 @@ class _MonitorBank:
         self.is_ageless = not rule.delay and not history(rule.body)
         self._for_all = Monitor(rule.body, NUM_ACTIONS * num_streams)
 
-    def push(self, named: Named, is_valid: Bools) -> None:
-        """Take the signals of the next event."""
-        if not self.is_ageless:
-            for group in self._active_groups(is_valid):
-                group.monitor.update(self._signals(named, group))
-
     def foresee_all(self, named: Named) -> Counts:  # (NUM_ACTIONS, num_streams)
         """Obligations that each action breaks, if the rule is ageless; signals as many."""
-        signals = named[self.rule.config.scope, self.rule.config.window]
-        check_given(self.rule.names, signals, self.rule.name)
+        signals = named[self.rule.scope, self.rule.window]
         value = self._for_all.update({name: signals[name].ravel() for name in self.rule.names})
         assert value is not None
         return (value < 0).reshape(NUM_ACTIONS, -1).astype(np.int64)
 
-    def foresee(self, named: Named, is_valid: Bools) -> tuple[Counts, Counts]:
+    def foresee(
+        self, named: Named, is_valid: Bools, *, is_taken: bool = False
+    ) -> tuple[Counts, Counts]:
         """Obligations that would be broken for certain after an event with these signals.
 
         Returns:
             All of them, and those whose verdict would still be to come, each (num_streams,).
-            Nothing changes.
+            Nothing changes, unless the event is taken.
         """
         now, later = np.zeros((2, self._num_streams), dtype=np.int64)
         for group in self._active_groups(is_valid):
-            monitor = copy.deepcopy(group.monitor)
+            monitor = group.monitor if is_taken else copy.deepcopy(group.monitor)
             value = monitor.update(self._signals(named, group))
             if value is not None:
                 now[group.streams] += (value < 0) & group.is_member
@@ -127,14 +106,13 @@ class _MonitorBank:
         beginning = np.flatnonzero(self._is_new & is_valid)
         if len(beginning):
             monitor = Monitor(self.rule.body, batch_size=len(beginning))
-            active.append(_Group(monitor, beginning))
+            active.append(_Group(monitor, beginning, np.ones(len(beginning), dtype=np.bool_)))
             self._groups.append(active[-1])
             self._is_new[beginning] = False
         return active
 
     def _signals(self, named: Named, group: _Group) -> Signals:
-        signals = named[self.rule.config.scope, self.rule.config.window]
-        check_given(self.rule.names, signals, self.rule.name)
+        signals = named[self.rule.scope, self.rule.window]
         return {name: signals[name][group.streams] for name in self.rule.names}
 
 
@@ -161,11 +139,9 @@ class Shield:
         stream: a shield whose rules of scope `stream` are shared: that of many sessions at once.
 
     Example:
-        >>> from standing_orders.detect.rules.rule import RuleConfig
-        >>> book = RuleBook([RuleConfig(name="blocking", mode="shield", window=4,
-        ...                             formula="blocked_share <= 0.25")])
+        >>> book = RuleBook([Rule("blocking", "blocked_share <= 0.25", mode="shield", window=4)])
         >>> shield = Shield(book, num_streams=1)
-        >>> [int(shield.apply(np.array([2])).actions[0]) for _ in range(6)]
+        >>> [int(shield.apply(np.array([2]), np.zeros(1)).actions[0]) for _ in range(6)]
         [2, 1, 1, 1, 2, 1]
         >>> shield.to_json()
         {'decisions': 6, 'replaced': 4, 'unavoidable': 0, 'replaced_by_rule': {'blocking': 4}}
@@ -173,53 +149,38 @@ class Shield:
 
     def __init__(self, book: RuleBook, num_streams: int, *, stream: "Shield | None" = None) -> None:
         rules = book.rules_of("shield")
-        keys = {(rule.config.scope, rule.config.window) for rule in rules}
+        keys = {(rule.scope, rule.window) for rule in rules}
         self._trackers = {key: SignalTracker(num_streams, key[1]) for key in keys}
         self._banks = [_MonitorBank(rule, num_streams) for rule in rules]
         if stream is not None:
             self._trackers |= {k: v for k, v in stream._trackers.items() if k[0] == "stream"}
             pairs = zip(self._banks, stream._banks, strict=True)
-            self._banks = [b if b.rule.config.scope == "stream" else a for a, b in pairs]
+            self._banks = [b if b.rule.scope == "stream" else a for a, b in pairs]
         self._num_decisions = self._num_replaced = self._num_unavoidable = 0
         self._replaced_by_rule = {rule.name: 0 for rule in rules}
 
     def apply(
         self,
         proposed: NDArray[np.integer[Any]],  # (num_streams,)
+        suspicion: NDArray[np.floating[Any]],  # (num_streams,)
         *,
-        suspicion: NDArray[np.floating[Any]] | None = None,  # (num_streams,)
-        is_valid: Bools | None = None,  # (num_streams,)
+        is_valid: Bools | None = None,  # (num_streams,): streams that have an event; all if None
     ) -> Shielded:
-        """Decide about the next event of every stream; the result counts as what is done.
-
-        Args:
-            proposed: what the team would do.
-            suspicion: what it believes, from 0 to 1.
-            is_valid: streams that have an event; all if None.
-
-        Raises:
-            ConfigError: a proposal or a suspicion is out of range, or none is given that is needed.
-        """
+        """Decide about the next event of every stream; the result counts as what is done."""
         valid = np.ones(proposed.shape, dtype=np.bool_) if is_valid is None else is_valid
-        check_actions(proposed[valid])
-        doubt = None
-        if suspicion is not None:
-            check_suspicion(suspicion[valid])
-            doubt = np.where(valid, suspicion, 0).astype(np.float64)
-        sample = _Sample(np.where(valid, proposed, 0).astype(np.int64), doubt, valid)
-        broken = self._broken(sample, _ACTIONS)
-        streams = np.arange(len(proposed))
-        first = broken[:, sample.actions, streams]  # (num_rules, num_streams)
-        taken, fewest = sample, first.sum(axis=0)
+        doubt = np.where(valid, suspicion, 0).astype(np.float64)
+        taken = wanted = np.where(valid, proposed, 0).astype(np.int64)
+        broken = self._broken(np.unique(wanted), doubt, valid)
+        first = broken[:, wanted, np.arange(len(wanted))]  # (num_rules, num_streams)
+        fewest = first.sum(axis=0)
         if fewest.any():
-            broken = self._broken(sample, _ACTIONS, with_aged=True)
-            cost = broken.sum(axis=0)  # (NUM_ACTIONS, num_streams)
+            cost = self._broken(_ACTIONS, doubt, valid).sum(axis=0)  # (NUM_ACTIONS, num_streams)
             fewest = cost.min(axis=0)
-            distance = DISTANCE[sample.actions].T
+            distance = DISTANCE[wanted].T
             chosen = np.where(cost == fewest, distance, distance.max() + 1).argmin(axis=0)
-            taken = replace(sample, actions=np.where(valid, chosen, 0))
-        self.note(taken.actions, suspicion=doubt, is_valid=valid)
-        actions = np.where(valid, taken.actions, proposed)
+            taken = np.where(valid, chosen, 0)
+        self.note(taken, doubt, is_valid=valid)
+        actions = np.where(valid, taken, proposed)
         result = Shielded(actions, actions != proposed, fewest > 0)
         self._count(result, first, valid)
         return result
@@ -227,29 +188,21 @@ class Shield:
     def note(
         self,
         taken: NDArray[np.int64],  # (num_streams,)
+        suspicion: NDArray[np.float64],  # (num_streams,)
         *,
-        suspicion: NDArray[np.float64] | None,  # (num_streams,)
         is_valid: Bools,  # (num_streams,)
         scopes: tuple[Scope, ...] = ("session", "stream"),
     ) -> None:
-        """Take what is done about the next event of every stream as it is.
-
-        Args:
-            taken: the actions.
-            suspicion: what the team believes.
-            is_valid: streams that have an event.
-            scopes: of the rules that are told.
-        """
+        """Take what is done about the next event of every stream as it is."""
         named = {
             key: tracker.push(taken, suspicion, is_valid=is_valid)
             for key, tracker in self._trackers.items()
             if key[0] in scopes
         }
         for bank in self._banks:
-            if bank.rule.config.scope in scopes and not bank.is_ageless:
-                _, later = bank.foresee(named, is_valid)
+            if bank.rule.scope in scopes and not bank.is_ageless:
+                _, later = bank.foresee(named, is_valid, is_taken=True)
                 bank.num_lost = np.where(is_valid, later, bank.num_lost)
-                bank.push(named, is_valid)
 
     def end(self, *, is_last: Bools) -> None:  # (num_streams,)
         """End sessions with the event just decided."""
@@ -257,7 +210,7 @@ class Shield:
             if scope == "session":
                 tracker.reset(is_last)
         for bank in self._banks:
-            if bank.rule.config.scope == "session":
+            if bank.rule.scope == "session":
                 bank.reset(is_last)
 
     def to_json(self) -> dict[str, Any]:
@@ -270,28 +223,25 @@ class Shield:
         }
 
     def _broken(
-        self, sample: _Sample, tried: NDArray[np.int64], *, with_aged: bool = False
+        self, tried: NDArray[np.int64], suspicion: NDArray[np.float64], is_valid: Bools
     ) -> Counts:  # (num_rules, NUM_ACTIONS, num_streams)
         """Obligations that each action newly breaks for certain, where there is an event.
 
-        Of rules with a past, which take long, only the proposed actions unless `with_aged`.
+        Of rules with a past, which take long, only the actions to be tried.
         """
-        actions = np.repeat(tried[:, None], len(sample.actions), axis=1)
-        named = {
-            key: tracker.peek(actions, sample.spread(len(tried)))
-            for key, tracker in self._trackers.items()
-        }
+        actions = np.repeat(_ACTIONS[:, None], len(suspicion), axis=1)
+        doubts = np.tile(suspicion, (NUM_ACTIONS, 1))
+        named = {key: tracker.peek(actions, doubts) for key, tracker in self._trackers.items()}
         broken = np.zeros((len(self._banks), *actions.shape), dtype=np.int64)
-        proposed = np.unique(sample.actions)
         for index, bank in enumerate(self._banks):
             if bank.is_ageless:
                 broken[index] = bank.foresee_all(named)
                 continue
-            for action in tried if with_aged else proposed:
+            for action in tried:
                 one = {key: {name: v[action] for name, v in told.items()}
                        for key, told in named.items()}  # fmt: skip
-                broken[index, action] = bank.foresee(one, sample.is_valid)[0] - bank.num_lost
-        return broken * sample.is_valid
+                broken[index, action] = bank.foresee(one, is_valid)[0] - bank.num_lost
+        return broken * is_valid
 
     def _count(self, result: Shielded, broken: Counts, is_valid: Bools) -> None:
         self._num_decisions += int(is_valid.sum())

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from standing_orders.detect.actions import ACTION_NAMES, ALLOW, BLOCK, NUM_ACTIONS
 from standing_orders.detect.rules.streams import Streams, Traces
-from standing_orders.errors import ConfigError
 
 SUSPECTED_FROM = 0.5  # of the suspicion
 Floats = NDArray[np.float64]
@@ -25,39 +24,30 @@ Values = Any  # an array, or a tensor that remembers its gradient
 
 @dataclass(frozen=True)
 class SignalInfo:
-    """What a signal is."""
+    """What can be done about a signal."""
 
-    meaning: str
     is_observable: bool  # known when the decision is made, for each decision it could be
     is_decision: bool  # depends on what the team decides
 
 
-def _decision(meaning: str, *, is_observable: bool = True) -> SignalInfo:
-    return SignalInfo(meaning, is_observable, True)
-
-
+_TRUTH, _BELIEF = SignalInfo(False, False), SignalInfo(True, False)
+_DECISION, _RATE = SignalInfo(True, True), SignalInfo(False, True)
 SIGNALS: Mapping[str, SignalInfo] = {
-    "threat": SignalInfo("1 if the event belongs to an attack: the truth", False, False),
-    "suspicion": SignalInfo("what the team believes before it decides, 0 to 1", True, False),
-    "suspected": SignalInfo("1 if the suspicion is at least 0.5", True, False),
-    "severity": _decision("the decision: 0 allow, 1 alert, 2 block, 3 quarantine"),
-    **{name: _decision(f"1 if the decision is {name}") for name in ACTION_NAMES},
-    "flagged": _decision("1 if the decision is not allow"),
-    "restrictive": _decision("1 if the decision is block or quarantine"),
-    "blocked": _decision("the same as restrictive: the event did not get through"),
-    "changed": _decision("1 if the decision differs from that on the event before"),
-    "num_changes": _decision("events in the window whose decision changed"),
-    "blocked_share": _decision("events blocked in the window, divided by the window's length"),
-    "num_threats": SignalInfo("threats in the window", False, False),
-    "num_benign": SignalInfo("benign events in the window", False, False),
-    "detection_rate": _decision(
-        "threats in the window that were flagged, divided by the threats; 1 without any",
-        is_observable=False,
-    ),
-    "false_alarm_rate": _decision(
-        "benign events in the window that were flagged, divided by the benign; 0 without any",
-        is_observable=False,
-    ),
+    "threat": _TRUTH,  # 1 if the event belongs to an attack
+    "suspicion": _BELIEF,  # what the team believes before it decides, 0 to 1
+    "suspected": _BELIEF,  # 1 if the suspicion is at least 0.5
+    "severity": _DECISION,  # 0 allow, 1 alert, 2 block, 3 quarantine
+    **dict.fromkeys(ACTION_NAMES, _DECISION),  # 1 if that is the decision
+    "flagged": _DECISION,  # 1 if the decision is not allow
+    "restrictive": _DECISION,  # 1 if the decision is block or quarantine
+    "blocked": _DECISION,  # the same: the event did not get through
+    "changed": _DECISION,  # 1 if the decision differs from that on the event before
+    "num_changes": _DECISION,  # events in the window whose decision changed
+    "blocked_share": _DECISION,  # events blocked in the window, divided by the window's length
+    "num_threats": _TRUTH,  # in the window
+    "num_benign": _TRUTH,  # the same
+    "detection_rate": _RATE,  # share of the threats in the window that were flagged; 1 without any
+    "false_alarm_rate": _RATE,  # the same of its benign events; 0 without any
 }
 
 
@@ -72,20 +62,17 @@ def _restrictive(shares: Values) -> Values:
 
 def _observable(
     shares: Values,  # (..., NUM_ACTIONS)
-    suspicion: Values | None,
+    suspicion: Values,
     changed: Values,
     sums: Values,  # (2, ...): blocks and changes in the window
     window: int,
 ) -> dict[str, Values]:
-    """Signals that need no truth; `suspicion` and `suspected` only if it is given."""
+    """Signals that need no truth."""
     blocks, changes = sums
     restrictive = _restrictive(shares)
-    given = {} if suspicion is None else {
+    return {
         "suspicion": suspicion,
         "suspected": (suspicion >= SUSPECTED_FROM) * 1.0,
-    }  # fmt: skip
-    return {
-        **given,
         "severity": sum(i * shares[..., i] for i in range(1, NUM_ACTIONS)),
         **{name: shares[..., i] for i, name in enumerate(ACTION_NAMES)},
         "flagged": 1 - shares[..., ALLOW],
@@ -111,21 +98,11 @@ def _about_truth(threat: Values, sums: Values) -> dict[str, Values]:
 
 
 def compute_signals(streams: Streams, traces: Traces, *, window: int) -> Signals:
-    """Signals of every event of the traces.
-
-    Args:
-        streams: what was decided.
-        traces: its layout; windows and changes do not reach from one trace into another.
-        window: events of the rolling window, at least 1.
-
-    Returns:
-        Arrays (num_events,) by name.
-    """
-    given = streams.suspicion
+    """Signals of every event of the traces."""
     return signals_of(
         shares_of(traces.take(streams.actions)),
         traces.take(streams.is_threat).astype(np.float64),
-        None if given is None else traces.take(given).astype(np.float64),
+        traces.take(streams.doubts).astype(np.float64),
         traces,
         window=window,
     )
@@ -134,20 +111,12 @@ def compute_signals(streams: Streams, traces: Traces, *, window: int) -> Signals
 def signals_of(
     shares: Values,  # (num_events, NUM_ACTIONS)
     threat: Values,  # (num_events,)
-    suspicion: Values | None,  # (num_events,)
+    suspicion: Values,  # (num_events,)
     traces: Traces,
     *,
     window: int,
 ) -> dict[str, Values]:
-    """Signals of decisions given as shares, or as probabilities: what is then expected of them.
-
-    Args:
-        shares: of the four actions; arrays or tensors of floats, like the others.
-        threat: 1 where the event is one.
-        suspicion: from 0 to 1.
-        traces: their layout.
-        window: events of the rolling window.
-    """
+    """Signals of decisions given as shares, or as probabilities: what is then expected of them."""
     index = np.arange(traces.num_events)
     same = (shares * shares[np.maximum(index - 1, 0)]).sum(-1)
     changed = (1 - same) * _like(index != traces.first, threat)
@@ -176,21 +145,17 @@ def observable_signals(
     sums: Floats,  # (2, n): blocks and changes in the window
     window: int,
 ) -> Signals:
-    """Signals of single events by what their window holds, without the suspicion."""
-    return _observable(shares_of(actions), None, changed, sums, window)
+    """Signals of single events without suspicion, by what their window holds."""
+    return _observable(shares_of(actions), np.zeros(len(actions)), changed, sums, window)
 
 
 class SignalTracker:
     """The observable signals while the streams grow; each event costs the same.
 
-    Args:
-        num_streams: streams side by side.
-        window: events of the rolling window.
-
     Example:
         >>> tracker = SignalTracker(1, window=2)
         >>> for action in (2, 0, 0):
-        ...     now = tracker.push(np.array([action]))
+        ...     now = tracker.push(np.array([action]), np.zeros(1), is_valid=np.array([True]))
         ...     print(now["blocked_share"], now["changed"])
         [0.5] [0.]
         [0.5] [1.]
@@ -208,7 +173,7 @@ class SignalTracker:
     def peek(
         self,
         actions: NDArray[np.integer[Any]],  # (..., num_streams)
-        suspicion: Floats | None = None,  # (..., num_streams)
+        suspicion: Floats,  # (..., num_streams)
     ) -> Signals:
         """Signals of the next event, if this is what happens; nothing changes.
 
@@ -224,13 +189,13 @@ class SignalTracker:
     def push(
         self,
         actions: NDArray[np.integer[Any]],  # (num_streams,)
-        suspicion: Floats | None = None,  # (num_streams,)
+        suspicion: Floats,  # (num_streams,)
         *,
-        is_valid: NDArray[np.bool_] | None = None,  # (num_streams,)
+        is_valid: NDArray[np.bool_],  # (num_streams,)
     ) -> Signals:
         """Take the next event of every stream that has one, and give its signals."""
         signals = self.peek(actions, suspicion)
-        which = self._streams if is_valid is None else np.flatnonzero(is_valid)
+        which = np.flatnonzero(is_valid)
         place = self._num_seen[which] % self._window
         new = np.stack([signals["restrictive"], signals["changed"]])[:, which]
         self._sums[:, which] += new - self._recent[:, place, which]
@@ -244,14 +209,3 @@ class SignalTracker:
         self._recent[:, :, which] = 0
         self._sums[:, which] = 0
         self._num_seen[which] = 0
-
-
-def check_given(names: frozenset[str], signals: Mapping[str, Floats], rule: str) -> None:
-    """Refuse a rule about suspicion where none is given.
-
-    Raises:
-        ConfigError: with what to do.
-    """
-    for name in sorted(names - signals.keys()):
-        raise ConfigError(f"rule `{rule}`: signal `{name}`: needs the team's suspicion of every "
-                          "event, which was not given")  # fmt: skip

@@ -6,9 +6,6 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.detect.actions import NUM_ACTIONS
-from standing_orders.errors import ConfigError
-
 Scope = Literal["session", "stream"]
 Kind = TypeVar("Kind", bound=np.generic)
 
@@ -17,43 +14,16 @@ Kind = TypeVar("Kind", bound=np.generic)
 class Streams:
     """Decisions on streams of events that run side by side; a stream is one session or several.
 
-    Args:
-        actions: what was decided about each event.
-        is_threat: the truth about each event.
-        is_valid: where there is an event; everywhere if None. The others are passed over, so that
-            sessions of different lengths may share a batch.
-        is_last: the last event of each session. A session also ends where `is_valid` does.
-        suspicion: what the team itself believed before it decided, from 0 to 1.
-        is_over: whether the streams end with the last step. If not, obligations that are still
-            open there get no verdict.
-
-    Raises:
-        ConfigError: shapes that differ, an action out of range, a suspicion not from 0 to 1.
-
-    Example:
-        >>> streams = Streams(np.array([[0], [2]]), np.array([[False], [True]]))
-        >>> streams.shape
-        (2, 1)
+    What is no event is passed over, so that sessions of different lengths may share a batch.
     """
 
-    actions: NDArray[np.integer[Any]]  # (steps, num_streams)
-    is_threat: NDArray[np.bool_]  # (steps, num_streams)
-    is_valid: NDArray[np.bool_] | None = None  # (steps, num_streams)
-    is_last: NDArray[np.bool_] | None = None  # (steps, num_streams)
-    suspicion: NDArray[np.floating[Any]] | None = None  # (steps, num_streams)
-    is_over: bool = True
-
-    def __post_init__(self) -> None:
-        if self.actions.ndim != 2:
-            raise ConfigError(f"actions: shape {self.actions.shape}: must be (steps, num_streams)")
-        for name in ("is_threat", "is_valid", "is_last", "suspicion"):
-            array = getattr(self, name)
-            if array is not None and array.shape != self.shape:
-                raise ConfigError(f"{name}: shape {array.shape}: must be that of actions, "
-                                  f"{self.shape}")  # fmt: skip
-        check_actions(self.actions[self.valid])
-        if self.suspicion is not None:
-            check_suspicion(self.suspicion[self.valid])
+    # Each (steps, num_streams).
+    actions: NDArray[np.integer[Any]]
+    is_threat: NDArray[np.bool_]
+    is_valid: NDArray[np.bool_] | None = None  # where there is an event; everywhere if None
+    is_last: NDArray[np.bool_] | None = None  # of a session, which ends with its events too
+    suspicion: NDArray[np.floating[Any]] | None = None  # of the team, 0 to 1; 0 if None
+    is_over: bool = True  # they end with the last step; else what is open there gets no verdict
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -65,29 +35,10 @@ class Streams:
         """Where there is an event."""
         return np.ones(self.shape, dtype=np.bool_) if self.is_valid is None else self.is_valid
 
-
-def check_actions(actions: NDArray[np.integer[Any]]) -> None:
-    """Refuse what is not an action.
-
-    Raises:
-        ConfigError: an action is out of range, or not a whole number.
-    """
-    if not np.issubdtype(actions.dtype, np.integer):
-        raise ConfigError(f"actions: {actions.dtype}: must be whole numbers")
-    if actions.size and not (actions.min() >= 0 and actions.max() < NUM_ACTIONS):
-        seen = actions[(actions < 0) | (actions >= NUM_ACTIONS)][0]
-        raise ConfigError(f"actions: {seen}: must be from 0 to {NUM_ACTIONS - 1}")
-
-
-def check_suspicion(suspicion: NDArray[np.floating[Any]]) -> None:
-    """Refuse what is not a share.
-
-    Raises:
-        ConfigError: a value is not from 0 to 1.
-    """
-    is_bad = ~((suspicion >= 0) & (suspicion <= 1))
-    if is_bad.any():
-        raise ConfigError(f"suspicion: {suspicion[is_bad][0]}: must be from 0 to 1")
+    @property
+    def doubts(self) -> NDArray[np.floating[Any]]:  # (steps, num_streams)
+        """What the team believed."""
+        return np.zeros(self.shape) if self.suspicion is None else self.suspicion
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,5 +2,5 @@
 
 `standard` is what a run saves beside its weights, `sessions` what is remembered of open sessions,
 `rules` the margins and the shield, `why` which columns spoke for a verdict, `output` the lines that
-are written, `state` where a stream goes on after it was killed.
+are written.
 """

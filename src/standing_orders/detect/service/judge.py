@@ -10,7 +10,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from standing_orders.detect.actions import ALERT, ALLOW
-from standing_orders.detect.data.columns import plain_values, read_times, read_words
+from standing_orders.detect.data.columns import NumericColumn, plain_values, read_times, read_words
+from standing_orders.detect.data.drift import count_columns
 from standing_orders.detect.data.events import Events
 from standing_orders.detect.data.options import fill_options
 from standing_orders.detect.data.sessions import GAP
@@ -18,7 +19,7 @@ from standing_orders.detect.engine import Agent, Batch, JudgeEngine, LocalEngine
 from standing_orders.detect.learn.run import load_alone
 from standing_orders.detect.service.rules import Watch
 from standing_orders.detect.service.sessions import NO_ROW, Arrivals, HistoryTable, SessionTable
-from standing_orders.detect.service.summary import Summary, Tally, drift_of
+from standing_orders.detect.service.summary import SCORE, Summary, Tally, drift_of
 from standing_orders.detect.service.verdicts import Verdicts, merge, unreadable
 from standing_orders.detect.service.why import Explainer
 from standing_orders.detect.standard import Standard
@@ -40,12 +41,7 @@ class Options:
 
 
 class Judge:
-    """A team at its last checkpoint, with all that it needs to read events.
-
-    Args:
-        team: as it was trained.
-        standard: what its run says about it.
-    """
+    """A team at its last checkpoint, with all that it needs to read events."""
 
     def __init__(self, team: Team, standard: Standard) -> None:
         self.team, self.standard = team, standard
@@ -62,9 +58,7 @@ class Judge:
     ) -> Verdicts:
         """Judge all events of a table, in its order; every session begins and ends in it.
 
-        Args:
-            table: with the columns of the training file, in any order; no label is needed.
-            options: see there.
+        It has the columns of the training file, in any order; no label is needed.
 
         Raises:
             ConfigError: it is no table.
@@ -105,10 +99,7 @@ def open_team(path: Path) -> Judge:
 class Follower:
     """Judges events as they arrive, batch by batch; the batches change nothing.
 
-    Args:
-        judge: the team.
-        options: how.
-        engine: who votes; the agents in this process if None.
+    Without an engine the agents vote in this process.
     """
 
     def __init__(self, judge: Judge, options: Options, engine: JudgeEngine | None = None) -> None:
@@ -141,7 +132,7 @@ class Follower:
         if GAP in self.standard.schema.inputs:
             good = good.append_column(GAP, pa.array(arrivals.gaps))
         reading = self.standard.schema.read(good)
-        self.tally.add_columns(reading.columns, self.standard)
+        self.tally.add_bins(count_columns(reading.columns, self.standard.schema.histograms))
         told = self._judge(arrivals, reading.features)
         unfit: dict[int, list[str]] = {}
         for what, mask in reading.misfits.items():
@@ -208,7 +199,7 @@ class Follower:
         batch = Batch(prepared, slots, arrivals.places == 0)
         ballots = self.engine.judge(batch)
         scores = suspicion_of(ballots.probs)
-        self.tally.add_scores(scores, self.standard)
+        self.tally.add_bins({SCORE: self.standard.scores.count(NumericColumn(SCORE, scores))})
         proposed = ballots.outcome.actions
         actions, counts = self.watch.decide(proposed, scores, arrivals.sessions)
         margins = {}
@@ -253,7 +244,7 @@ class Follower:
         own = self._own_features(arrivals, features, order, slots)
         encoder, nothing = self.standard.schema.encoder, np.full(num_events, -1)
         events = Events(
-            own, encoder.columns, encoder.sources, nothing >= 0, nothing, (), starts,
+            own, encoder.columns, encoder.sources, nothing, (), starts,
             is_end=arrivals.is_end[order] if self._with_ends else None,
             before=self.history.before(slots[first_rows], is_new)
             if self.standard.is_summarised else None,

@@ -120,18 +120,7 @@ class ParquetOutput:
 
 @contextmanager
 def output(path: Path | None, *, rules: Sequence[str], size: int | None) -> Iterator[Output]:
-    """What `open_output` gives, closed behind its user whatever happens."""
-    out = open_output(path, rules=rules, size=size)
-    try:
-        yield out
-    except BaseException:
-        out.close(is_whole=False)
-        raise
-    out.close()
-
-
-def open_output(path: Path | None, *, rules: Sequence[str], size: int | None) -> Output:
-    """Open what verdicts go to.
+    """What verdicts go to, closed behind its user whatever happens.
 
     Args:
         path: standard output if None.
@@ -142,6 +131,16 @@ def open_output(path: Path | None, *, rules: Sequence[str], size: int | None) ->
         ConfigError: the ending of the name is not known, or a file of that kind cannot grow.
         DataError: it cannot be written, or is shorter than what was written.
     """
+    out = _open(path, rules, size)
+    try:
+        yield out
+    except BaseException:
+        out.close(is_whole=False)
+        raise
+    out.close()
+
+
+def _open(path: Path | None, rules: Sequence[str], size: int | None) -> Output:
     if path is None:
         return TextOutput(sys.stdout.buffer, as_csv=False, rules=rules)
     if path.suffix not in SUFFIXES:

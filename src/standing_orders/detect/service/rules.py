@@ -7,7 +7,7 @@ the truth, or look back without bound, have no margin here.
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,16 +31,11 @@ class Trace:
 
     actions: deque[int]
     doubts: deque[float]  # the team's suspicion
-    shield: Shield | None = field(default=None, repr=False)
+    shield: Shield | None
 
 
 class Watch:
-    """The rules of a team in service.
-
-    Args:
-        book: its rules.
-        task: of records all events are one trace.
-    """
+    """The rules of a team in service; of records all events are one trace."""
 
     def __init__(self, book: RuleBook, task: Task) -> None:
         self._book, self._task = book, task
@@ -77,7 +72,7 @@ class Watch:
                 continue
             shield = (self._stream if session is None else self._trace_of(session)).shield
             if shield is not None:
-                taken = shield.apply(proposed[row : row + 1], suspicion=doubts[row : row + 1])
+                taken = shield.apply(proposed[row : row + 1], doubts[row : row + 1])
                 actions[row] = taken.actions[0]
             if session is not None:
                 session.is_ended = bool(actions[row] >= BLOCK)
@@ -103,7 +98,7 @@ class Watch:
                 by_session.setdefault(sessions[row].number, []).append(row)
             traces = [(self._trace_of(sessions[of[0]]), np.array(of)) for of in by_session.values()]
         for scope, chosen in (("stream", whole), ("session", traces)):
-            rules = [rule for rule in self.rules if rule.config.scope == scope]
+            rules = [rule for rule in self.rules if rule.scope == scope]
             if len(rows) and rules:
                 _judge(rules, chosen, actions, doubts, told)
         for trace, of in [*whole, *(traces if self._task == "sessions" else [])]:
@@ -147,9 +142,7 @@ class Watch:
         if self._task == "records":
             scopes = ("session", "stream")
         for action, doubt in zip(trace.actions, trace.doubts, strict=True):
-            trace.shield.note(
-                np.array([action]), suspicion=np.array([doubt]), is_valid=_ONE, scopes=scopes
-            )
+            trace.shield.note(np.array([action]), np.array([doubt]), is_valid=_ONE, scopes=scopes)
 
 
 def _can_be_watched(rule: Rule) -> bool:

@@ -1,8 +1,9 @@
 """What is remembered of open sessions, within bounds: the oldest one is closed for a new one."""
 
+import math
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ class Session:
     slot: int
     number: int  # of all sessions, in the order of their beginnings
     count: int = 0  # events so far
-    last_time: float = float("nan")  # seconds, of its last event
+    last_time: float | None = None  # seconds, of its last event with one
     is_ended: bool = False  # the team has blocked it: what follows counts for no rule
 
 
@@ -41,12 +42,9 @@ class Arrivals:
 
 
 class SessionTable:
-    """The open sessions.
+    """The open sessions, so many at most; the end of one may be an event of its own.
 
-    Args:
-        max_sessions: that are open at the same time.
-        idle: seconds of the events' own clock after which a session has ended; None: never.
-        with_ends: the end of a session is an event of its own.
+    Without events for `idle` seconds of their own clock a session has ended.
     """
 
     def __init__(self, max_sessions: int, idle: float | None, *, with_ends: bool) -> None:
@@ -75,8 +73,10 @@ class SessionTable:
                 self.num_begun += 1
                 self.open[named] = session
             self.open.move_to_end(named)
-            gaps[row] = np.maximum(time - session.last_time, 0.0)  # NaN stays NaN
-            session.last_time = time if time == time else session.last_time  # noqa: PLR0124
+            if session.last_time is not None:
+                gaps[row] = np.maximum(time - session.last_time, 0.0)  # NaN stays NaN
+            if not math.isnan(time):
+                session.last_time = time
             rows.append(row)
             sessions.append(session)
             if key is None:
@@ -94,9 +94,9 @@ class SessionTable:
     def _due(self, key: str, time: float) -> list[Session]:
         """Sessions that end before an event of this one."""
         due: list[Session] = []
-        if self._idle is not None and time == time:  # noqa: PLR0124
+        if self._idle is not None and not math.isnan(time):
             for session in self.open.values():  # the oldest first
-                if not session.last_time < time - self._idle:
+                if session.last_time is None or session.last_time >= time - self._idle:
                     break
                 due.append(session)
         if not due and key not in self.open and not self._free:
@@ -123,13 +123,7 @@ class SessionTable:
     def to_json(self) -> dict[str, Any]:
         """Plain data for a snapshot."""
         return {
-            "open": [
-                {
-                    **vars(one),
-                    "last_time": None if one.last_time != one.last_time else one.last_time,
-                }
-                for one in self.open.values()
-            ],
+            "open": [asdict(one) for one in self.open.values()],
             "free": self._free,
             "begun": self.num_begun,
             "closed": self.num_closed,
@@ -137,10 +131,7 @@ class SessionTable:
 
     def load_json(self, data: dict[str, Any]) -> None:
         """Go on from what `to_json` gave."""
-        for one in data["open"]:
-            time = float("nan") if one["last_time"] is None else one["last_time"]
-            session = Session(**{**one, "last_time": time})
-            self.open[session.key] = session
+        self.open.update((one["key"], Session(**one)) for one in data["open"])
         self._free = list(data["free"])
         self.num_begun, self.num_closed = data["begun"], data["closed"]
 

@@ -8,7 +8,6 @@ import select
 import sys
 import time
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -180,9 +179,3 @@ def _open(path: Path) -> IO[bytes] | Any:
         return file
     except OSError as err:
         raise DataError(f"{path}: cannot be read: {err.strerror}") from err
-
-
-def until_end(source: LineSource, wait: float) -> Iterator[Lines]:
-    """All lines of a stream; a turn without lines is given too, so that time can pass."""
-    while (lines := source.read(wait)) is not None:
-        yield lines

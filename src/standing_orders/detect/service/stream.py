@@ -1,5 +1,10 @@
-"""Judge a log from its beginning to its end, or for as long as it grows; killed, it goes on."""
+"""Judge a log from its beginning to its end, or for as long as it grows; killed, it goes on.
 
+A snapshot is a checkpoint like those of training: it appears whole or not at all, and is checked.
+What was written to the output after the last one is written again; by the offset it is told apart.
+"""
+
+import hashlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -18,13 +23,15 @@ from standing_orders.detect.data.tables import PARQUET_MAGIC, first_line
 from standing_orders.detect.engine import JudgeEngine
 from standing_orders.detect.service.judge import Follower, Judge, Options
 from standing_orders.detect.service.output import Output, output
-from standing_orders.detect.service.source import STDIN, Lines, LineSource, until_end
-from standing_orders.detect.service.state import StreamState
+from standing_orders.detect.service.source import STDIN, Lines, LineSource
 from standing_orders.detect.service.summary import Summary
-from standing_orders.errors import DataError
+from standing_orders.errors import CheckpointError, DataError
+from standing_orders.runs.checkpoint import load_latest, save_checkpoint
 from standing_orders.runs.lock import RunLock
 
 WAIT = 0.5  # seconds for more of a stream, before a look at the clock
+COMMIT_EVERY = 1.0  # seconds between snapshots, at least
+_MAX_SHARE = 0.1  # of the time that snapshots may take
 Report = Callable[[str], None]
 
 
@@ -45,11 +52,7 @@ def score(
 ) -> Summary:
     """Judge the events of a file or a stream, and write a line for each.
 
-    Args:
-        judge: the team.
-        task: what and where to.
-        engine: who votes; the agents in this process if None.
-        report: told what a user should know.
+    The engine, the agents in this process if there is none, is closed at the end.
 
     Raises:
         ConfigError: the output cannot be of that kind.
@@ -104,6 +107,59 @@ def _rule_names(follower: Follower) -> list[str]:
     return [rule.name for rule in follower.watch.rules] if has_margins else []
 
 
+class StreamState:
+    """Snapshots of a stream in a folder of their own."""
+
+    def __init__(self, folder: Path, judge: Judge) -> None:
+        self._folder, self._team = folder, _digest_of(judge)
+        self._index = 0
+        self._next = time.monotonic() + COMMIT_EVERY
+
+    def load(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]] | None:
+        """The newest snapshot that is in order; None without any.
+
+        Raises:
+            DataError: it is of another team.
+            CheckpointError: all of them are damaged.
+        """
+        checkpoint, messages = load_latest(self._folder)
+        if checkpoint is None:
+            if messages:
+                raise CheckpointError("; ".join(messages))
+            return None
+        if checkpoint.data["team"] != self._team:
+            raise DataError(
+                f"{self._folder}: is of another team than this one: take another --state, or "
+                "remove it"
+            )
+        self._index = checkpoint.index + 1
+        return checkpoint.tensors, checkpoint.data["stream"]
+
+    def is_due(self) -> bool:
+        """Whether it is time for the next snapshot."""
+        return time.monotonic() >= self._next
+
+    def save(self, arrays: dict[str, NDArray[Any]], data: dict[str, Any]) -> None:
+        """Keep a snapshot; the output must be on the disk already."""
+        began = time.monotonic()
+        plain = {name: np.ascontiguousarray(value) for name, value in arrays.items()}
+        save_checkpoint(
+            self._folder, self._index, plain, {"team": self._team, "stream": data}, keep=2
+        )
+        self._index += 1
+        now = time.monotonic()
+        self._next = now + max(COMMIT_EVERY, (now - began) / _MAX_SHARE)
+
+
+def _digest_of(judge: Judge) -> str:
+    """SHA-256 of all weights."""
+    digest = hashlib.sha256()
+    for name, tensor in judge.team.network.state_dict().items():
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(tensor.numpy()).tobytes())
+    return digest.hexdigest()
+
+
 class _Stream:
     """One run through a log."""
 
@@ -138,12 +194,12 @@ class _Stream:
         size = None if self._state is None else self._go_on(self._state, report)
         names = _rule_names(self._follower)
         with output(self._task.out, rules=names, size=size) as self._out:
-            for lines in until_end(self._source, WAIT):
+            while (lines := self._source.read(WAIT)) is not None:
                 self._take(lines)
                 if self._state is not None and self._state.is_due():
                     self._commit(self._state)
             if self._state is None:
-                self._write(self._follower.close(), np.array([self._offset]))
+                self._out.write(self._follower.close().columns(np.array([self._offset])))
             else:  # the stream may go on another day, and its sessions with it
                 self._commit(self._state)
 
@@ -161,11 +217,8 @@ class _Stream:
         """Judge some lines; only then do they count as read."""
         for block, offsets in self._blocks(lines):
             told = self._follower.judge(block.table, block.faults)
-            self._write(told, offsets)
+            self._out.write(told.columns(offsets))
         self._offset = lines.next_offset
-
-    def _write(self, told: Any, offsets: NDArray[np.int64]) -> None:
-        self._out.write(told.columns(offsets))
 
     def _blocks(self, lines: Lines) -> Iterator[tuple[Block, NDArray[np.int64]]]:
         """Events that can be read together: a Zeek log may change its columns on the way."""

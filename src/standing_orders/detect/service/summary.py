@@ -1,8 +1,6 @@
 """What a stream came to: verdicts, alerts an hour, what did not fit, and drift."""
 
-import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.detect.actions import ACTION_NAMES, ALLOW
-from standing_orders.detect.data.columns import Column, NumericColumn
-from standing_orders.detect.data.drift import DRIFTED, MIN_EVENTS, count_columns
+from standing_orders.detect.data.drift import DRIFTED, MIN_EVENTS
 from standing_orders.detect.service.verdicts import Verdicts
 from standing_orders.detect.standard import Standard
 from standing_orders.tables import Column as TableColumn
@@ -31,8 +28,8 @@ class Tally:
     ends: int = 0  # of sessions, judged
     unreadable: int = 0
     unfit: int = 0  # events with one misfit or more
-    first_time: float = math.nan  # seconds, of the events
-    last_time: float = math.nan
+    first_time: float | None = None  # seconds, of the events
+    last_time: float | None = None
     bins: dict[str, NDArray[np.int64]] = field(default_factory=dict)  # by column
 
     def add(self, verdicts: Verdicts, times: NDArray[np.float64]) -> None:
@@ -48,44 +45,30 @@ class Tally:
             self.unreadable += is_unreadable
             self.unfit += not is_unreadable
             self.misfits.update(["unreadable"] if is_unreadable else what)
-        if (known := times[np.isfinite(times)]).size:
-            self.first_time = float(np.fmin(self.first_time, known.min()))
-            self.last_time = float(np.fmax(self.last_time, known.max()))
+        if known := times[np.isfinite(times)].tolist():
+            self.first_time = min(known if self.first_time is None else [self.first_time, *known])
+            self.last_time = max(known if self.last_time is None else [self.last_time, *known])
 
-    def add_columns(self, columns: Sequence[Column], standard: Standard) -> None:
-        """Count values by the bins of training."""
-        self._add_bins(count_columns(columns, standard.schema.histograms))
-
-    def add_scores(self, scores: NDArray[np.float64], standard: Standard) -> None:
-        """Count scores by the bins of the validation part."""
-        self._add_bins({SCORE: standard.scores.count(NumericColumn(SCORE, scores))})
-
-    def _add_bins(self, counts: dict[str, NDArray[np.int64]]) -> None:
+    def add_bins(self, counts: dict[str, NDArray[np.int64]]) -> None:
+        """Count values by the bins of training, and scores by those of the validation part."""
         for name, own in counts.items():
             self.bins[name] = self.bins[name] + own if name in self.bins else own
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a snapshot."""
-        plain = {
+        return {
             **vars(self),
             "verdicts": dict(self.verdicts),
             "misfits": dict(self.misfits),
             "bins": {name: counts.tolist() for name, counts in self.bins.items()},
         }
-        for name in ("first_time", "last_time"):
-            plain[name] = None if math.isnan(plain[name]) else plain[name]
-        return plain
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Tally":
         """Read what `to_json` gave."""
-        times = {
-            name: math.nan if data[name] is None else data[name]
-            for name in ("first_time", "last_time")
-        }
         counters = {name: Counter(data[name]) for name in ("verdicts", "misfits")}
         bins = {name: np.array(counts, dtype=np.int64) for name, counts in data["bins"].items()}
-        return cls(**{**data, **times, **counters, "bins": bins})
+        return cls(**{**data, **counters, "bins": bins})
 
 
 @dataclass(frozen=True)
@@ -102,7 +85,7 @@ class Summary:
     @property
     def alerts_an_hour(self) -> float | None:
         """Flags by the events' own clock; None without one."""
-        hours = (self.tally.last_time - self.tally.first_time) / _HOUR
+        hours = ((self.tally.last_time or 0.0) - (self.tally.first_time or 0.0)) / _HOUR
         flags = sum(self.tally.verdicts.values()) - self.tally.verdicts[ACTION_NAMES[ALLOW]]
         return flags / hours if hours > 0 else None
 

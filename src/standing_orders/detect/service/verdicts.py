@@ -41,11 +41,7 @@ class Verdicts:
         return np.asarray(agrees.mean(axis=1))
 
     def columns(self, offsets: NDArray[np.int64]) -> Columns:
-        """Plain values by field, a list for each, and None where a line has no such field.
-
-        Args:
-            offsets: (num_rows,), where each row of the table comes from.
-        """
+        """Plain values by field, a list for each, and None where a line has no such field."""
         num_events, margins = len(self.rows), self.margins
         changed = self.actions != self.proposed
         names = np.array(ACTION_NAMES)
@@ -228,8 +224,7 @@ _TYPES = {
 
 def no_columns(rules: Sequence[str]) -> Columns:
     """What there is of no event."""
-    fields = (*_NUMBERS, *_WORDS, "why", "end", "proposed", "unfit")
-    return {**{name: [] for name in fields}, "margins": {name: [] for name in rules}}
+    return unreadable(1, {}, [*rules]).columns(np.zeros(0, dtype=np.int64))
 
 
 def flat_table(columns: Columns) -> pa.Table:

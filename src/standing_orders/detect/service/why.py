@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from standing_orders.detect.engine import Agent, Batch, ask
+from standing_orders.detect.engine import Agent, Batch, ask, opinion_of
 from standing_orders.detect.standard import Standard
 from standing_orders.detect.team import suspicion_of
 from standing_orders.detect.views import EVERYBODY
@@ -22,12 +23,7 @@ class Reason:
 
 
 class Explainer:
-    """Ablation, column by column, exactly: no gradient and no sample stands for it.
-
-    Args:
-        agents: of the team, without memory.
-        standard: of the run.
-    """
+    """Ablation, column by column, exactly, for agents without memory: no gradient stands for it."""
 
     def __init__(self, agents: list[Agent], standard: Standard) -> None:
         self._agents = agents
@@ -57,8 +53,8 @@ class Explainer:
     def _scores(self, features: NDArray[np.float32]) -> NDArray[np.float64]:  # (num_rows,)
         num_rows = len(features)
         batch = Batch(features, np.arange(num_rows), np.ones(num_rows, dtype=np.bool_))
-        told = [log_probs.numpy().astype(np.float64) for log_probs, _ in ask(self._agents, batch)]
-        return suspicion_of(np.exp(np.stack(told)))
+        told = torch.stack([log_probs for log_probs, _ in ask(self._agents, batch)])
+        return suspicion_of(opinion_of(told)[0])
 
     def reasons(
         self,

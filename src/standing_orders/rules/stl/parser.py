@@ -93,6 +93,21 @@ def parse(text: str) -> Formula:
         raise ConfigError("formula: nested too deep for the stack that is left here") from err
 
 
+def point_at(text: str, position: int, problem: str) -> str:
+    """What is wrong, with the line of the place, cut to fit, and a caret below the place."""
+    before = text[:position]
+    first = before.rfind("\n") + 1
+    last = text.find("\n", position)
+    line = text[first : last if last >= 0 else len(text)]
+    column = position - first
+    left, right = max(0, column - _CONTEXT), column + _CONTEXT
+    shown = ("..." if left else "") + line[left:right] + ("..." if right < len(line) else "")
+    # Tabs stay tabs, so that the caret lands below the place whatever their width.
+    pad = re.sub(r"[^\t]", " ", ("..." if left else "") + line[left:column])
+    row = f"line {before.count(chr(10)) + 1}, " if "\n" in text else ""
+    return f"formula, {row}column {column + 1}: {problem}\n  {shown}\n  {pad}^"
+
+
 class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
@@ -142,18 +157,7 @@ class _Parser:
         return f"expected {what}, found {self._token}"
 
     def _error(self, position: int, problem: str) -> ConfigError:
-        """What is wrong, with the line of the place, cut to fit, and a caret below the place."""
-        before = self._text[:position]
-        first = before.rfind("\n") + 1
-        last = self._text.find("\n", position)
-        line = self._text[first : last if last >= 0 else len(self._text)]
-        column = position - first
-        left, right = max(0, column - _CONTEXT), column + _CONTEXT
-        shown = ("..." if left else "") + line[left:right] + ("..." if right < len(line) else "")
-        # Tabs stay tabs, so that the caret lands below the place whatever their width.
-        pad = re.sub(r"[^\t]", " ", ("..." if left else "") + line[left:column])
-        row = f"line {before.count(chr(10)) + 1}, " if "\n" in self._text else ""
-        return ConfigError(f"formula, {row}column {column + 1}: {problem}\n  {shown}\n  {pad}^")
+        return ConfigError(point_at(self._text, position, problem))
 
     def _expression(self, loosest: int, depth: int) -> _Part:
         """Read operators that bind at least as tightly as `loosest`."""
