@@ -55,15 +55,15 @@ def check_oracle(game: str, num_seeds: int, share: float) -> None:
 
 
 def test_the_best_of_an_additive_landscape_is_visited_within_40_evaluations() -> None:
-    check_additive(4, 0.95)
+    check_additive(2, 0.95)
 
 
 def test_one_of_the_top_three_of_a_rugged_landscape_is_visited_within_60_evaluations() -> None:
-    check_rugged(3, 0.98)
+    check_rugged(2, 0.98)
 
 
 def test_the_best_class_of_the_oracle_is_visited_within_20_evaluations() -> None:
-    check_oracle(MEANDER, 5, 0.97)
+    check_oracle(MEANDER, 3, 0.97)
 
 
 @pytest.mark.slow
