@@ -66,7 +66,7 @@ def finished(quick: SearchConfig, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @settings(max_examples=effort(12, 3), deadline=None)
 @given(
-    budget=st.integers(1, 300),
+    budget=st.integers(1, effort(300, 120)),
     limit=st.integers(1, 60),
     evaluation=st.integers(2, 20),
     final=st.integers(2, 60),
