@@ -3,19 +3,56 @@
 Every process of the tests has one core: threads that wait for each other only take it away.
 """
 
+import fcntl
 import os
+import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.effort import Run
+
 for _library in ("OMP", "OPENBLAS", "MKL"):  # before anything imports numpy or torch
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 REFERENCE = Path(__file__).parent / "reference"
 SHARED = Path(__file__).parents[2] / "shared" / "cage2"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    Run.is_brief = "not slow" in config.option.markexpr
+
+
+def pytest_collection_finish() -> None:
+    """On several cores, let a kernel be compiled by one process and loaded by the others."""
+    if "PYTEST_XDIST_WORKER" in os.environ and "numba" in sys.modules:
+        compile_one_at_a_time()
+
+
+def compile_one_at_a_time() -> None:
+    """Of two processes that miss the same kernel, the second waits and then finds it kept."""
+    from numba.core.dispatcher import Dispatcher
+
+    compile_kernel = Dispatcher.compile
+    depth = 0
+
+    def compile_locked(self: Any, signature: Any) -> Any:
+        nonlocal depth
+        with ExitStack() as stack:
+            if depth == 0:  # else it is called by one that is being compiled
+                fcntl.flock(stack.enter_context(Path(__file__).open()), fcntl.LOCK_EX)
+            depth += 1
+            try:
+                return compile_kernel(self, signature)
+            finally:
+                depth -= 1
+
+    Dispatcher.compile = compile_locked
 
 
 @pytest.fixture
@@ -56,6 +93,23 @@ def brief_detection(monkeypatch: pytest.MonkeyPatch) -> None:
     few = partial(synthetic.make_sessions, num_sessions=300)
     monkeypatch.setattr(load, "make_sessions", few)
     monkeypatch.setattr(HistGradientBoostingClassifier, "fit", fit_briefly)
+
+
+@pytest.fixture(scope="module")
+def brief_prior() -> Iterator[None]:
+    """A search asks its base policy about every order, but in games of a few steps."""
+    from standing_orders.learn import build
+    from standing_orders.search import run
+
+    def ask(*settings: Any) -> tuple[float, float]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(build, "game_of", lambda config: replace(game_of(config), horizon=12))
+            return ask_network(*settings)
+
+    ask_network, game_of = build.ask_network, build.game_of
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "ask_network", ask)
+        yield
 
 
 @pytest.fixture(scope="package")

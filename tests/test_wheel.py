@@ -54,7 +54,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     programs = place / "bin"
     paths = sysconfig.get_path("purelib", vars={"base": str(place), "platbase": str(place)})
     pip = (sys.executable, "-m", "pip", "--python", programs / "python", "install", "--quiet")
-    call(*pip, "--no-index", "--no-deps", wheel, cwd=place)
+    call(*pip, "--no-index", "--no-deps", "--no-compile", wheel, cwd=place)
     (Path(paths) / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     return programs
 

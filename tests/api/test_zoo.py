@@ -15,6 +15,7 @@ from standing_orders.learn.run import load_network
 from standing_orders.runs.folder import RunFolder, is_run
 from standing_orders.runs.shipped import ZOO, locate, shipped_names
 from tests.cli.commands import run
+from tests.effort import effort
 
 CARDS = zoo().cards
 MEASURED = [card for card in CARDS if card.data]
@@ -55,7 +56,7 @@ def test_a_defender_keeps_orders_as_its_card_says(card: ZooCard) -> None:
     told = card.figures["orders"]
     assert told["passed"] >= 0.95 * told["orders"]
     policy = load_policy(card.name)
-    orders = list(policy.orders)[7::40]
+    orders = list(policy.orders)[7 :: effort(40, 120)]
     for one in measure_obedience(policy, policy.home(), orders, num_episodes=20, seed=SEED):
         assert one.measured.contested.value is not None
         assert one.measured.contested.value >= 0.95

@@ -23,8 +23,12 @@ def _brief(brief_endings: None) -> None:
 
 @pytest.fixture
 def newcomer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, brief_detection: None) -> Path:
-    """A folder with the recordings, a few logs, and nothing else of the repository."""
-    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    """A folder with some recordings, a few logs, and nothing else of the repository."""
+    for rules in ("head", "leaderboard-2022"):
+        recordings = tmp_path / "tests" / "reference" / rules
+        recordings.mkdir(parents=True)
+        for path in sorted((ROOT / "tests" / "reference" / rules).iterdir())[::8]:
+            (recordings / path.name).symlink_to(path)
     write_logs(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SB3_LOGDIR", str(tmp_path))  # else a folder in /tmp stays

@@ -14,18 +14,19 @@ from tests.docs.pages import ROOT, Block, all_commands, blocks
 # Flags that make a command short enough for a test.
 SHORTENED = {
     "bench": "--seconds 0.01 --episodes 100 --workers 2",
-    "train": "--episodes 40 --update-episodes 20 --gate.episodes 4",
+    "train": "--episodes 20 --update-episodes 20 --gate.episodes 4",
     "evaluate": "--episodes 20 --order-episodes 2",
-    "search": "--budget 150 --base.episodes 20 --update-episodes 10 --order-episodes 20 "
+    "search": "--budget 100 --base.episodes 20 --update-episodes 10 --order-episodes 20 "
     "--evaluation-episodes 4 --gate.episodes 4",
     "compare": "--seeds 1 --episodes 4 --train-episodes 20",
+    "play": "--horizon 10",
     "report": "--episodes 4",
     "replay": "--episodes 4",
     "falsify": "--budget 60",
-    "detect train": "--learn.iterations 3 --learn.steps 300 --force",
+    "detect train": "--learn.iterations 2 --learn.steps 200 --force",
 }
 # What makes a Python block short enough: the largest numbers that its settings may have.
-AT_MOST = {"episodes": 40, "budget": 150}
+AT_MOST = {"episodes": 20, "budget": 100}
 IS_LONG = re.compile(
     r"--engine ray|bench collect|compare --(?:published|search)|detect compare|python benchmarks/"
 )
@@ -44,7 +45,8 @@ def shortened(command: str) -> list[str]:
     command = re.sub(r"--messages \d+", "--messages 4", command)
     words = words_of(command.replace("--order all", "--order 0"))
     name = " ".join(words[:2]) if words[0] == "detect" else words[0]
-    short = "" if "--resume" in words else SHORTENED.get(name, "")  # a run keeps its own config
+    # A run keeps its own config, and an attack its length.
+    short = "" if {"--resume", "--draws", "--horizon"} & set(words) else SHORTENED.get(name, "")
     return words + short.split()
 
 

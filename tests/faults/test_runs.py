@@ -21,12 +21,13 @@ import pytest
 from standing_orders.errors import CheckpointError
 from standing_orders.runs.checkpoint import load_latest, save_checkpoint
 from standing_orders.runs.folder import RunFolder, is_run
+from tests.effort import effort
 from tests.faults import toy_run
 from tests.faults.processes import exit_code, fork, may_fork, watched
 
 SCRIPT = Path(toy_run.__file__)
 NUM_STEPS = 11  # of the short run: three checkpoints, one is removed, two records after them
-NUM_KILLS = 20
+NUM_KILLS = effort(20, 10)
 LONG = 2_000  # steps: more than are made between all kills
 
 
@@ -103,7 +104,7 @@ def test_a_kill_at_any_system_call_changes_nothing_in_the_end(
 
 
 @may_fork
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(effort(15, 5)))
 def test_kills_while_resuming_change_nothing_in_the_end(
     tmp_path: Path, undisturbed: Path, seed: int
 ) -> None:

@@ -50,7 +50,7 @@ def journal(path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(tmp_path_factory: pytest.TempPathFactory, brief_prior: None) -> Path:
     """The search that nothing happened to."""
     path = tmp_path_factory.mktemp("whole") / "run"
     search(CONFIG, path, report=quiet)

@@ -20,11 +20,11 @@ from tests.faults.processes import may_fork, train_in_child
 CONFIG = TrainConfig(
     order="any",
     red="meander",
-    episodes=100,
+    episodes=70,
     update_episodes=6,
     checkpoint_every=3,
     alignment=AlignmentConfig(violation_cost=5.0),
-    ppo=PpoConfig(epochs=2),
+    ppo=PpoConfig(hidden=(16,), epochs=2),
 )
 
 

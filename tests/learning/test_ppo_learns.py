@@ -34,6 +34,14 @@ def test_against_an_attacker_that_sleeps_it_learns_not_to_restore(advantages: st
     assert found[-1] > -0.5
 
 
+def test_against_b_line_five_hundred_episodes_help() -> None:
+    ppo = {"hidden": (32,), "learning_rate": 1e-2, "entropy": 0.002}
+    found = returns(train(order="none", episodes=490, update_episodes=35, ppo=ppo, seed=102))
+    assert found[0] < -300
+    assert sum(found[-5:]) / 5 > -230
+
+
+@pytest.mark.slow
 def test_against_b_line_sixteen_hundred_episodes_help_a_lot() -> None:
     ppo = {"hidden": (32,), "learning_rate": 5e-3, "entropy": 0.002}
     found = returns(train(order="none", episodes=1_600, update_episodes=50, ppo=ppo, seed=102))

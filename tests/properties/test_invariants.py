@@ -8,6 +8,7 @@ from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.blue import act_blue
 from standing_orders.cage2.state import digest
 from standing_orders.config import SimConfig
+from tests.effort import effort
 
 NUM_ENVS = 8
 USER0, OP_SERVER0 = 8, 7
@@ -26,7 +27,7 @@ FIRST_OF_KIND = (2, 15, 28, 41, 54, 67, 80, 93, 106, 119, 132)
 # service, 1 for Restore; Defender never falls.
 LOWEST_REWARD_TENTHS = -(7 + 40 + 100 + 10)
 
-play_settings = settings(max_examples=100, deadline=None, print_blob=True)
+play_settings = settings(max_examples=effort(100, 35), deadline=None, print_blob=True)
 
 actions = st.one_of(
     st.sampled_from([0, 1]),

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from standing_orders.errors import ConfigError
 from standing_orders.rules.stl import Monitor, history, horizon, parse, robustness, signals
 from standing_orders.rules.stl import syntax as s
+from tests.effort import effort
 
 NAMES = ("x", "y")
-stl_settings = settings(max_examples=150, deadline=None, print_blob=True)
+stl_settings = settings(max_examples=effort(150, 50), deadline=None, print_blob=True)
 
 numbers = st.floats(-1e6, 1e6, allow_subnormal=False)
 names = st.sampled_from(NAMES)
@@ -85,7 +86,7 @@ def test_a_formula_prints_as_text_that_parses_back(formula: s.Formula) -> None:
 
 
 @given(st.text("ab 01.()[],-+*/<>=!&|GFUxinf\n\té", max_size=40))
-@settings(stl_settings, max_examples=500)
+@settings(stl_settings, max_examples=effort(500, 150))
 def test_any_text_is_a_formula_or_an_error_with_a_caret(text: str) -> None:
     try:
         formula = parse(text)

@@ -51,6 +51,7 @@ def test_returns_agree_with_the_selection(group: str, reference: Path) -> None:
         assert_agree(our_returns(group, seed=11), theirs[group].astype(np.int64))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_returns_agree_with_all_that_were_recorded(group: str, shared: Path) -> None:
     with np.load(shared / "distribution" / "distribution_returns.npz") as theirs:

@@ -32,6 +32,7 @@ def test_selected_recording_is_equal(rules: str, path: Path) -> None:
     assert all(count.compared >= steps for count in report.fields.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rules", COMPLETE)
 def test_every_complete_recording_is_equal(rules: str, shared: Path) -> None:
     reports = [compare_file(path, rules) for path in find_recordings([shared / COMPLETE[rules]])]
@@ -39,6 +40,7 @@ def test_every_complete_recording_is_equal(rules: str, shared: Path) -> None:
     assert sum(report.num_episodes * report.num_steps for report in reports) >= 28_000
 
 
+@pytest.mark.slow
 def test_only_the_known_process_id_reuse_is_followed_and_it_is_named(shared: Path) -> None:
     reports = [compare_file(path) for path in find_recordings([shared / "traces"])]
     found = [(report.path.stem, place) for report in reports for place in report.process_id_reuse]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from standing_orders.errors import CheckpointError, DataError, NumericsError
 from standing_orders.runs.journal import Journal
+from tests.effort import effort
 
 scalars = st.none() | st.booleans() | st.integers() | st.text()
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -36,7 +37,7 @@ def filled(path: Path, num_records: int) -> Journal:
 
 
 @given(st.lists(records, max_size=5))
-@settings(max_examples=60, deadline=None, print_blob=True)
+@settings(max_examples=effort(60, 25), deadline=None, print_blob=True)
 def test_any_records_come_back_exactly(
     tmp_path_factory: pytest.TempPathFactory, written: list[dict[str, Any]]
 ) -> None:

@@ -89,7 +89,7 @@ def made_up_update(task: VisitTask, progress: dict[str, Any], episodes: int) -> 
     }  # fmt: skip
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def quick() -> SearchConfig:
     """A search of which every part is small, and that trains no base policy."""
     return SearchConfig(

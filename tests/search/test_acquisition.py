@@ -30,6 +30,7 @@ from standing_orders.search.surrogate import (
     fit_surrogate,
     pass_chance,
 )
+from tests.effort import effort
 
 CERTAIN = np.ones(120)
 STRATEGIES = get_args(Strategy)
@@ -91,7 +92,7 @@ def test_ucb_is_weighted_above_the_worst_plausible_value() -> None:
     shift=st.floats(-1e3, 1e3),
     order=orders,
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=effort(50, 20), deadline=None)
 def test_a_lower_chance_never_helps_an_order_and_a_shift_of_all_values_changes_nothing(
     mean: list[float], shift: float, order: int
 ) -> None:
@@ -244,7 +245,7 @@ def test_with_a_prior_the_very_first_pick_is_its_best_and_then_they_are_spread()
     max_visits=st.sampled_from([None, 1, 3]),
     seed=st.integers(0, 10),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=effort(150, 50), deadline=None)
 def test_no_pending_order_is_chosen_and_the_answer_repeats(
     strategy: str, visited: list[int], pending: set[int], failed: set[int], spread: int,
     max_visits: int | None, seed: int,

@@ -108,7 +108,7 @@ def test_it_ends_early_only_if_asked_for_and_never_without_a_prior() -> None:
 
 # ---------------------------------------------------------------------------------- end to end
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def base(tmp_path_factory: pytest.TempPathFactory, brief_prior: None) -> Path:
     """A base policy with belief and certainty, hardly trained."""
     path = tmp_path_factory.mktemp("base") / "run"
     train(TrainConfig(episodes=10, update_episodes=10, ppo={"hidden": (2,)}), path, report=quiet)

@@ -2,13 +2,14 @@
 
 import csv
 import json
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from standing_orders.config import SearchConfig, TrainConfig
@@ -22,6 +23,7 @@ from standing_orders.search.records import Round
 from standing_orders.search.run import resume_search, search
 from standing_orders.search.state import SearchState
 from standing_orders.seeding import child_seed
+from tests.effort import effort
 from tests.search.conftest import CrashError, MadeUpEngine
 
 FILES = ("journal.jsonl", "gp_sampling_log.csv", "leaderboard.csv", "training_log.csv")
@@ -41,6 +43,11 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def results_of(path: Path) -> list[dict[str, Any]]:
+    journal = [json.loads(line) for line in (path / "journal.jsonl").read_text().splitlines()]
+    return [one for one in journal if one["event"] == "result"]
+
+
 def changed(config: SearchConfig, **values: Any) -> SearchConfig:
     return SearchConfig(**(config.model_dump() | values))
 
@@ -49,11 +56,17 @@ def run(config: SearchConfig, path: Path, engine: MadeUpEngine | None = None) ->
     return search(config, path, engine=engine or MadeUpEngine(), report=quiet)
 
 
-@settings(
-    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@pytest.fixture(scope="module")
+def finished(quick: SearchConfig, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A search that has come to its end, to be looked at only."""
+    path = tmp_path_factory.mktemp("search") / "run"
+    run(quick, path)
+    return path
+
+
+@settings(max_examples=effort(12, 3), deadline=None)
 @given(
-    budget=st.integers(1, 300),
+    budget=st.integers(1, effort(300, 120)),
     limit=st.integers(1, 60),
     evaluation=st.integers(2, 20),
     final=st.integers(2, 60),
@@ -95,7 +108,7 @@ def test_a_failing_order_is_not_picked_again_while_others_are_left(
     quick: SearchConfig, tmp_path: Path
 ) -> None:
     failing = frozenset(range(0, 120, 3))
-    config = changed(quick, budget=900)
+    config = changed(quick, budget=600)
     state = run(config, tmp_path / "run", MadeUpEngine(failing))
     visited = [record.order.index for record in state.results]
     assert len(visited) == len(set(visited))
@@ -129,15 +142,14 @@ def test_the_best_order_is_found_and_its_policy_exported(
     assert means == sorted(means, reverse=True)
 
 
-def test_the_sampling_log_has_the_agreed_columns(quick: SearchConfig, tmp_path: Path) -> None:
-    state = run(quick, tmp_path / "run")
-    lines = (tmp_path / "run" / "gp_sampling_log.csv").read_text().splitlines()
+def test_the_sampling_log_has_the_agreed_columns(finished: Path) -> None:
+    lines = (finished / "gp_sampling_log.csv").read_text().splitlines()
     assert lines[0].startswith(
         "Iteration,Workflow,UCB_Score,Reward,Final_Compliance,Episodes_Trained,GP_Updated,"
         "Mean,Std,Pass_Chance,Start,"
     )
-    assert len(lines) == 1 + len(state.results)
-    for row in rows(tmp_path / "run" / "gp_sampling_log.csv"):
+    assert len(lines) == 1 + len(results_of(finished))
+    for row in rows(finished / "gp_sampling_log.csv"):
         assert row["Start"] == "scratch"
 
 
@@ -183,15 +195,12 @@ def test_a_journal_of_another_version_is_refused(quick: SearchConfig, tmp_path: 
         resume_search(tmp_path / "run", engine=MadeUpEngine(), report=quiet)
 
 
-def test_the_training_log_counts_the_episodes_of_the_whole_search(
-    quick: SearchConfig, tmp_path: Path
-) -> None:
-    state = run(quick, tmp_path / "run")
-    log = rows(tmp_path / "run" / "training_log.csv")
-    assert len(log) == len(state.results)
+def test_the_training_log_counts_the_episodes_of_the_whole_search(finished: Path) -> None:
+    log, results = rows(finished / "training_log.csv"), results_of(finished)
+    assert len(log) == len(results) > 3
     assert [int(row["Iteration"]) for row in log] == list(range(1, len(log) + 1))
-    for row, record in zip(log, state.results, strict=True):
-        expected = record.total_episodes - record.episodes["evaluation"]
+    for row, record in zip(log, results, strict=True):
+        expected = record["total_episodes"] - record["episodes"]["evaluation"]
         assert int(row["Total_Episodes_Sampled"]) == expected
 
 
@@ -282,14 +291,14 @@ def test_a_search_stops_after_so_many_orders_and_goes_on_with_more(
 def test_candidates_are_for_strategies_that_compare(quick: SearchConfig, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="candidates = 5: acquisition = 'random' has none"):
         run(changed(quick, candidates=5, acquisition="random"), tmp_path / "run")
-    assert len(run(changed(quick, candidates=5), tmp_path / "run").results) > 3
+    assert len(run(changed(quick, candidates=5, budget=200), tmp_path / "run").results) > 3
 
 
 def test_all_orders_start_from_one_base_policy(quick: SearchConfig, tmp_path: Path) -> None:
     base = tmp_path / "base"
     train(TrainConfig(episodes=10, update_episodes=10, ppo={"hidden": (2,)}), base, report=quiet)
     engine = MadeUpEngine()
-    config = changed(quick, start="base")
+    config = changed(quick, start="base", budget=200)
     state = search(config, tmp_path / "run", base=base, engine=engine, report=quiet)
     assert {record.start for record in state.results} == {"base"}
     assert state.used == config.budget
@@ -308,7 +317,7 @@ def test_a_base_that_does_not_fit_leaves_no_folder(quick: SearchConfig, tmp_path
 
 
 def test_a_sweep_visits_all_orders_in_turn(quick: SearchConfig, tmp_path: Path) -> None:
-    state = run(changed(quick, acquisition="sweep"), tmp_path / "run")
+    state = run(changed(quick, acquisition="sweep", budget=240), tmp_path / "run")
     visited = [record.order.index for record in state.results]
     assert visited == list(range(len(visited)))
     assert len(visited) > 5
@@ -320,16 +329,18 @@ def test_a_base_run_is_of_no_use_for_other_starts(quick: SearchConfig, tmp_path:
     assert not (tmp_path / "run").exists()
 
 
-def test_a_folder_with_a_search_is_not_overwritten(quick: SearchConfig, tmp_path: Path) -> None:
-    run(quick, tmp_path / "run")
+def test_a_folder_with_a_search_is_not_overwritten(
+    quick: SearchConfig, finished: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(finished, tmp_path / "run")
     before = content(tmp_path / "run")
     with pytest.raises(CheckpointError, match="--resume"):
         run(quick, tmp_path / "run")
     assert content(tmp_path / "run") == before
 
 
-def test_resuming_a_finished_search_changes_nothing(quick: SearchConfig, tmp_path: Path) -> None:
-    run(quick, tmp_path / "run")
+def test_resuming_a_finished_search_changes_nothing(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "run")
     before = content(tmp_path / "run")
     state = resume_search(tmp_path / "run", engine=MadeUpEngine(crash_at=1), report=quiet)
     assert state.final is not None
@@ -337,9 +348,9 @@ def test_resuming_a_finished_search_changes_nothing(quick: SearchConfig, tmp_pat
 
 
 def test_a_last_record_that_was_not_noted_is_noted_on_resuming(
-    quick: SearchConfig, tmp_path: Path
+    finished: Path, tmp_path: Path
 ) -> None:
-    run(quick, tmp_path / "run")
+    shutil.copytree(finished, tmp_path / "run")
     head = tmp_path / "run" / HEAD_NAME
     before = head.read_bytes()
     lines = RunFolder.open(tmp_path / "run").journal().lines()

@@ -28,6 +28,7 @@ from standing_orders.search.surrogate import (
     make_kernel,
     pass_chance,
 )
+from tests.effort import effort
 
 KENDALL = np.array([[KENDALL_DISTANCES[a, b] for b in range(120)] for a in range(120)])
 FOOTRULE = np.abs(RANKS[:, None] - RANKS[None]).sum(axis=2)
@@ -63,7 +64,7 @@ def direct_posterior(
 
 @pytest.mark.parametrize("kernel", ["mallows", "footrule"])
 def test_the_posterior_is_that_of_a_direct_cholesky_computation(kernel: module.KernelName) -> None:
-    for seed in range(100):
+    for seed in range(effort(100, 20)):
         rng = np.random.default_rng(seed)
         observations = random_observations(rng)
         surrogate = fit_surrogate(observations, kernel=kernel, seed=seed)
@@ -220,7 +221,7 @@ outcomes = st.lists(st.builds(Outcome, st.integers(0, 119), st.booleans()), max_
 
 
 @given(outcomes)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=effort(60, 25), deadline=None)
 def test_the_chance_to_pass_is_never_zero_or_one(past: list[Outcome]) -> None:
     chance = pass_chance(past)
     assert chance.shape == (120,)

@@ -6,7 +6,9 @@ from benchmarks.search import mean_regrets, run_trial
 from benchmarks.sweeps import FOLDER, Sweep, read_sweep
 
 from standing_orders.rules.orders import NUM_ORDERS, ORDERS
+from tests.effort import effort
 
+SEEDS = effort(8, 4)
 SWEEPS = sorted(FOLDER.glob("*.csv"))
 ENTERPRISE, OP_SERVER, USER = 1, 2, 4
 
@@ -34,8 +36,8 @@ def test_a_search_has_less_regret_than_random_choice() -> None:
     land = read_sweep(FOLDER / "b_line-late-11.csv").landscape()
     found = {}
     for strategy in ("ucb", "random"):
-        trials = [run_trial(land, strategy, budget=15, seed=seed) for seed in range(8)]
-        found[strategy] = mean_regrets([land] * 8, trials, 15)[0]
+        trials = [run_trial(land, strategy, budget=15, seed=seed) for seed in range(SEEDS)]
+        found[strategy] = mean_regrets([land] * SEEDS, trials, 15)[0]
     assert found["ucb"] < found["random"]
 
 

@@ -17,6 +17,7 @@ from standing_orders.voting import agree as agree_on
 from standing_orders.voting.liars import withhold
 from standing_orders.voting.pbft import Timer
 from standing_orders.voting.simulate import Network
+from tests.effort import effort
 from tests.voting.schedules import NUM_CHOICES, draw_schedule, run_schedules
 
 ALLOW, ALERT, BLOCK, QUARANTINE = range(NUM_CHOICES)
@@ -43,7 +44,8 @@ def check(report, least_view_changes: int) -> None:
 
 @pytest.mark.parametrize(("n", "f"), [(4, 1), pytest.param(7, 2, marks=pytest.mark.slow)])
 def test_equivocation_breaks_no_agreement(n: int, f: int) -> None:
-    check(run_schedules(160, n=n, f=f, seed=1, kinds=TWO_FACED), least_view_changes=80)
+    num = effort(160, 60)
+    check(run_schedules(num, n=n, f=f, seed=1, kinds=TWO_FACED), least_view_changes=num // 2)
 
 
 @pytest.mark.slow
@@ -54,7 +56,8 @@ def test_equivocation_breaks_no_agreement_in_ten_thousand_schedules(n: int, f: i
 
 @pytest.mark.parametrize(("n", "f"), [*SIZES, (6, 1)])
 def test_no_mixture_of_liars_breaks_an_agreement(n: int, f: int) -> None:
-    check(run_schedules(45, n=n, f=f, seed=3, num_slots=2), least_view_changes=15)
+    num = effort(45, 18)
+    check(run_schedules(num, n=n, f=f, seed=3, num_slots=2), least_view_changes=num // 3)
 
 
 @pytest.mark.slow
@@ -74,7 +77,7 @@ def test_one_liar_more_makes_honest_agents_decide_differently(n: int, f: int) ->
     for result in split:
         decided = result.decisions[0, result.is_honest]
         assert len({ALLOW, QUARANTINE} & set(decided.tolist())) == 2
-    report = run_schedules(60, n=n, f=f, seed=1, kinds=["collude"], num_liars=f + 1)
+    report = run_schedules(effort(60, 20), n=n, f=f, seed=1, kinds=["collude"], num_liars=f + 1)
     assert report.violations
     assert draw_schedule(report.violations[0], n=n, f=f, kinds=["collude"], num_liars=f + 1).run(
     ).has_agreement.tolist() == [False]  # fmt: skip
@@ -145,7 +148,8 @@ def test_an_agent_without_a_vote_takes_part_and_too_few_votes_decide_nothing() -
 
 
 def test_more_than_3f_plus_1_agents_need_larger_quorums() -> None:
-    check(run_schedules(100, n=6, f=1, seed=5, kinds=TWO_FACED), least_view_changes=30)
+    num = effort(100, 40)
+    check(run_schedules(num, n=6, f=1, seed=5, kinds=TWO_FACED), least_view_changes=num * 3 // 10)
 
 
 @pytest.mark.parametrize("kind", [*LIARS, None])
@@ -192,7 +196,7 @@ def same(first, second) -> bool:
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=effort(25, 10), deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(SIZES))
 def test_the_same_seed_gives_the_same_run(seed: int, size: tuple[int, int]) -> None:
     first, second = (draw_schedule(seed, n=size[0], f=size[1]).run() for _ in range(2))

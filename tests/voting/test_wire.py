@@ -3,13 +3,14 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from standing_orders.voting import Committee
 from standing_orders.voting.keys import draw_key, public_notary
 from standing_orders.voting.messages import Certificate, Checker, Contradiction, ballot_set
 from standing_orders.voting.wire import MAX_BYTES, decode, encode, seal, unseal
+from tests.effort import effort
 
 KEYS = [draw_key(agent) for agent in range(4)]
 SIGNERS = [signer for signer, _ in KEYS]
@@ -48,6 +49,7 @@ def test_a_signature_is_of_one_agent_over_one_claim() -> None:
     assert not NOTARY.holds(stranger.ballot(7, b"\0")), "another run has other keys"
 
 
+@settings(max_examples=effort(100, 40))
 @given(st.binary(max_size=200) | st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just("Ballot"),
     lambda inner: st.lists(inner, max_size=6), max_leaves=20,

@@ -8,6 +8,7 @@ import pytest
 from standing_orders.detect.assess.probe import Probe, probe
 from standing_orders.detect.data.events import DataSet, Events
 from standing_orders.detect.data.synthetic import make_sessions
+from tests.effort import effort
 
 
 def make_events(
@@ -73,9 +74,10 @@ def test_a_label_that_depends_on_a_dropped_column_is_not_learnable() -> None:
 
 def test_noise_passes_as_rarely_as_it_should() -> None:
     passed = sum(
-        probe(make_dataset(seed, 0.0, num_sessions=60), seed).is_learnable for seed in range(6)
+        probe(make_dataset(seed, 0.0, num_sessions=60), seed).is_learnable
+        for seed in range(effort(6, 3))
     )
-    assert passed <= 1
+    assert passed <= effort(1, 0)
 
 
 def test_sessions_say_what_single_events_would_give() -> None:

@@ -101,10 +101,11 @@ def test_the_team_is_scored_by_what_its_agents_agree_on(
     trained: tuple[Team, Judged], records: DataSet, batch: int
 ) -> None:
     team, judged = trained[0], disagreeing(trained[1])
-    rows = agree_by_messages(team, judged, records, num_events=60, batch=batch)
+    num = 20 + 2 * batch
+    rows = agree_by_messages(team, judged, records, num_events=num, batch=batch)
     found = {(row["network"], row["liar"]): row for row in rows}
-    chosen = decide(judged.votes[:60], team.config.team.faults, num_choices=4).choices
-    plain = count_decisions(chosen != 0, records.test.is_threat[:60]).f1
+    chosen = decide(judged.votes[:num], team.config.team.faults, num_choices=4).choices
+    plain = count_decisions(chosen != 0, records.test.is_threat[:num]).f1
     assert found["calm", "none"]["f1"] == plain
     worst = found["worst", "omniscient"]
     assert worst["f1"] < plain
@@ -114,10 +115,10 @@ def test_the_team_is_scored_by_what_its_agents_agree_on(
     if batch == 1:
         assert worst["f1"] <= found["calm", "omniscient"]["f1"]
         # The protocol comes to what the count of the worst ballots says.
-        is_right = records.test.is_threat[:60]
+        is_right = records.test.is_threat[:num]
         told = team.config.team
         rng = np.random.default_rng(0)
-        lies = lie("omniscient", judged.votes[:60], [0], rng, num_choices=4, is_right=is_right)
+        lies = lie("omniscient", judged.votes[:num], [0], rng, num_choices=4, is_right=is_right)
         lies[withhold(lies, [0], told.faults, num_choices=4, is_right=is_right)] = -1
         counted = decide(lies, told.faults, num_choices=4).choices
         assert worst["f1"] == count_decisions(counted != 0, is_right).f1

@@ -141,7 +141,7 @@ def test_prices_rise_while_a_rule_is_broken_and_the_curves_are_recorded() -> Non
     assert np.mean(rates[-40:]) <= 0.05  # what the target allows
     assert prices[0] == 0.0
     assert max(prices) > 1.0
-    free = run(config_of(learn), data)[1]
+    free = run(config_of(learn | {"iterations": 40}), data)[1]
     kept = np.mean([record["team"]["reward"] for record in records[-10:]])
     unpriced = np.mean([record["team"]["reward"] for record in free[-10:]])
     assert kept < unpriced  # the price of the rule in reward

@@ -3,11 +3,12 @@ import pytest
 
 from standing_orders.errors import ConfigError
 from standing_orders.rules.stl import parse, robustness
+from tests.effort import effort
 from tests.rules.stl.formulas import oracle, random_formula, random_signals
 
 
 def test_equals_the_definition_on_random_formulas_and_batches() -> None:
-    for seed in range(1_500):
+    for seed in range(effort(1_500, 300)):
         rng = np.random.default_rng(seed)
         formula = random_formula(rng, int(rng.integers(1, 5)))
         signals = random_signals(rng, (2, 3, int(rng.integers(1, 25))))
@@ -20,7 +21,7 @@ def test_equals_the_definition_on_random_formulas_and_batches() -> None:
 
 
 def test_equals_the_definition_with_long_windows() -> None:
-    for seed in range(60):
+    for seed in range(effort(60, 25)):
         rng = np.random.default_rng(seed)
         formula = random_formula(rng, 2, widest=70)
         signals = random_signals(rng, (150,))

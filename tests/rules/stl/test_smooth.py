@@ -8,6 +8,7 @@ import torch
 
 from standing_orders.errors import ConfigError
 from standing_orders.rules.stl import parse, robustness, smooth_robustness, smoothing_error
+from tests.effort import effort
 from tests.rules.stl.formulas import NAMES, random_formula, random_signals
 
 ORDER = "always[0,100] (threat > 0 -> eventually[0,5] safe > 0)"
@@ -19,7 +20,7 @@ def tensors(signals: dict[str, np.ndarray]) -> dict[str, torch.Tensor]:
 
 @pytest.mark.parametrize("temperature", [1.0, 0.1, 1e-3])
 def test_the_error_stays_within_its_bound(temperature: float) -> None:
-    for seed in range(150):
+    for seed in range(effort(150, 50)):
         rng = np.random.default_rng(seed)
         formula = random_formula(rng, int(rng.integers(1, 5)))
         signals = random_signals(rng, (2, int(rng.integers(1, 25))))
@@ -80,7 +81,7 @@ def test_gradients_agree_with_finite_differences(formula: str) -> None:
 
 @pytest.mark.parametrize("temperature", [10.0, 0.1, 1e-6, 1e-300])
 def test_gradients_are_finite_whatever_the_formula(temperature: float) -> None:
-    for seed in range(60):
+    for seed in range(effort(60, 25)):
         rng = np.random.default_rng(seed)
         formula = random_formula(rng, 3)
         signals = tensors(random_signals(rng, (12,)))
