@@ -33,7 +33,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def searched(tmp_path_factory: pytest.TempPathFactory) -> SearchResult:
     config = preset(
         "search",
-        budget=150,
+        budget=100,
         update_episodes=10,
         order_episodes=20,
         evaluation_episodes=4,
@@ -59,7 +59,7 @@ def test_a_run_is_loaded_and_resumed_as_it_was(trained: Run) -> None:
 def test_a_search_says_what_is_best(searched: SearchResult) -> None:
     assert searched.best == searched.leaderboard[0].result.order
     assert "orders visited" in str(searched)
-    assert "150 of 150" in str(searched)
+    assert "100 of 100" in str(searched)
     assert searched.best not in searched.ties
     assert json.loads(json.dumps(searched.to_json()))["best"] == str(searched.best)
 

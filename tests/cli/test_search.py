@@ -11,11 +11,11 @@ def test_preset_searches_and_its_best_policy_is_scored(
     preset: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = str(tmp_path / "run")
-    words = ("search", "--preset", preset, "--run", folder, "--budget", "150")
+    words = ("search", "--preset", preset, "--run", folder, "--budget", "100")
     words += ("--update-episodes", "10", "--order-episodes", "20", "--evaluation-episodes", "4")
     assert run(*words, "--base.episodes", "20", "--gate.episodes", "4") == 0
     out = capsys.readouterr().out
-    assert "150 of 150" in out
+    assert "100 of 100" in out
     assert "its fresh score: -" in out
     assert run("search", "--resume", "--run", folder) == 0
     assert capsys.readouterr().out == out
@@ -25,16 +25,16 @@ def test_preset_searches_and_its_best_policy_is_scored(
 
 def test_a_finished_search_is_extended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "run"
-    words = ("search", "--run", str(folder), "--budget", "100", "--base.episodes", "20")
+    words = ("search", "--run", str(folder), "--budget", "60", "--base.episodes", "20")
     words += ("--update-episodes", "10", "--order-episodes", "20", "--evaluation-episodes", "4")
     assert run(*words, "--gate.episodes", "4") == 0
     before = (folder / "journal.jsonl").read_text()
     resumed = ("search", "--resume", "--run", str(folder))
-    assert run(*resumed, "--budget", "100") == 2
-    assert "budget = 100: must be larger than 100" in capsys.readouterr().err
-    assert run(*resumed, "--budget", "170") == 0
+    assert run(*resumed, "--budget", "60") == 2
+    assert "budget = 60: must be larger than 60" in capsys.readouterr().err
+    assert run(*resumed, "--budget", "120") == 0
     out = capsys.readouterr().out
-    assert "170 of 170" in out
+    assert "120 of 120" in out
     after = (folder / "journal.jsonl").read_text()
     assert after.startswith(before)
     assert after.count('"final"') > before.count('"final"')

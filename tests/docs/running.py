@@ -42,7 +42,7 @@ def words_of(command: str) -> list[str]:
 
 def shortened(command: str) -> list[str]:
     """Arguments of one of our commands, with a small budget."""
-    command = re.sub(r"--messages \d+", "--messages 4", command)
+    command = re.sub(r"--messages \d+", "--messages 1", command)
     words = words_of(command.replace("--order all", "--order 0"))
     name = " ".join(words[:2]) if words[0] == "detect" else words[0]
     # A run keeps its own config, and an attack its length.

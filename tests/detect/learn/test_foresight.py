@@ -39,7 +39,7 @@ def trainer_of(data: DataSet, **learn: float) -> Trainer:
 
 @pytest.fixture(scope="module")
 def data() -> DataSet:
-    return make_sessions(0, num_sessions=600)
+    return make_sessions(0, num_sessions=300)
 
 
 def test_a_head_is_told_of_each_window_that_rules_look_at() -> None:
