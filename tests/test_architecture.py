@@ -130,7 +130,7 @@ def test_no_file_is_too_long() -> None:
 
 def test_no_function_is_too_long() -> None:
     lengths = {
-        f"{name}:{node.name}": (node.end_lineno or 0) - node.lineno + 1
+        f"{name}:{node.lineno}:{node.name}": (node.end_lineno or 0) - node.lineno + 1
         for name, path in modules().items()
         for node in nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_compiled(node)

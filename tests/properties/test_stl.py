@@ -97,7 +97,7 @@ def test_any_text_is_a_formula_or_an_error_with_a_caret(text: str) -> None:
 
 
 @given(formulas(is_open_ahead=False), traces())
-@stl_settings
+@settings(stl_settings, max_examples=effort(150, 100))
 def test_online_equals_offline_on_every_prefix(formula: s.Formula, trace) -> None:
     monitor = Monitor(formula, batch_size=2)
     num_steps = trace["x"].shape[1]
@@ -114,7 +114,7 @@ def test_online_equals_offline_on_every_prefix(formula: s.Formula, trace) -> Non
 
 
 @given(formulas(is_open_ahead=False), traces(min_steps=2), st.data())
-@stl_settings
+@settings(stl_settings, max_examples=effort(150, 100))
 def test_the_interval_holds_whatever_follows(formula: s.Formula, trace, data) -> None:
     num_steps = trace["x"].shape[1]
     seen = data.draw(st.integers(1, num_steps))
