@@ -19,6 +19,8 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -42,16 +44,28 @@ class Row:
     seconds: float  # of the processor, children included
 
 
+@contextmanager
+def silent_log() -> Iterator[None]:
+    """Cases provoke hundreds of warnings."""
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
 def run_attack(attack: Attack, first: int, last: int, *, seconds: float = float("inf")) -> Row:
     """Play cases, from the first up to the last (exclusive) or until the time is over.
 
     One case is played in any time. Each fault is printed with the number that repeats it.
     """
     began, before, done, num_faults = time.monotonic(), sum(os.times()[:4]), first, 0
-    logging.disable()
     memory = Path("/dev/shm")  # thousands of writes that wait for a disk would take hours
     place_of_all = memory if os.access(memory, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="battery-", dir=place_of_all) as folder:
+    with (
+        silent_log(),
+        tempfile.TemporaryDirectory(prefix="battery-", dir=place_of_all) as folder,
+    ):
         (Path(folder) / "shared").mkdir()
         shared = attack.prepare(Path(folder) / "shared")
         while done < last and (done == first or time.monotonic() - began < seconds):

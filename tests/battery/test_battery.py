@@ -1,5 +1,6 @@
 """A few cases of every attack that needs no training; and the battery finds what is planted."""
 
+import logging
 import random
 from pathlib import Path
 
@@ -53,3 +54,10 @@ def test_a_summary_can_be_gone_on_with(tmp_path: Path) -> None:
     write_rows(tmp_path / "battery.csv", rows)
     assert read_rows(tmp_path / "battery.csv") == rows
     assert read_rows(tmp_path / "none.csv") == {}
+
+
+@may_fork
+def test_an_attack_leaves_the_log_as_it_was(caplog: pytest.LogCaptureFixture) -> None:
+    run_attack(QUICK[0], 0, 1)
+    logging.getLogger("standing_orders").warning("heard")
+    assert "heard" in caplog.text
