@@ -34,10 +34,9 @@ test: $(READY)  ## lint and the default tests, on all cores: what CI runs
 test-all: $(READY)  ## the slow proofs too
 	@$(MAKE) --no-print-directory --jobs 2 lint all-tests
 
-# One process more than there are cores, for some tests wait; one that has run out of tests takes
-# some of another's.
-PROCESSES := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-PYTEST := $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
+# A core that has run out of tests takes some of another's. More processes than cores are no
+# quicker: each of them imports and loads kernels.
+PYTEST := $(BIN)/python -m pytest -n logical --dist worksteal
 fast-tests: $(READY)
 	$(PYTEST) -m "not slow"
 
