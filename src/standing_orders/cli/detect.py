@@ -1,6 +1,7 @@
 """The commands of the detection team: parse, call, print. Heavy imports wait until they run."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -271,7 +272,9 @@ class ScoreTeam(Command):
         engine = open_engine(
             self.engine, judge.agents(), judge.config.team, address=self.address, report=tell
         )
-        self._report(score(judge, task, engine=engine, report=tell))
+        with closing(engine):
+            summary = score(judge, task, engine=engine, report=tell)
+        self._report(summary)
         return 0
 
     def _report(self, summary: Any) -> None:

@@ -83,7 +83,8 @@ def plan_opening(
         gains = _play(rivals[0], game, attacking, _CHECK_EPISODES, check)
         gains -= _play(policy, game, attacking, _CHECK_EPISODES, check)
         is_better, best = _is_better(gains), describe(rivals[0].opening[-1])
-        report(f"step {step + 1}: {best} gains {gains.mean():.2f}: {'kept' if is_better else 'no'}")
+        fate = "kept" if is_better else "not clearly better, left out"
+        report(f"step {step + 1}: {best} gains {gains.mean():.2f} points: {fate}")
         if not is_better:
             break
         policy = rivals[0]

@@ -52,7 +52,7 @@ def score(
 ) -> Summary:
     """Judge the events of a file or a stream, and write a line for each.
 
-    The engine, the agents in this process if there is none, is closed at the end.
+    Without an engine the agents vote in this process; who opened one closes it.
 
     Raises:
         ConfigError: the output cannot be of that kind.
@@ -60,19 +60,16 @@ def score(
     """
     follower = Follower(judge, task.options, engine)
     began = time.perf_counter()
-    try:
-        if task.data != STDIN and _is_parquet(task.data):
-            _score_parquet(follower, task)
-        else:
-            with ExitStack() as stack:
-                if task.state is not None:
-                    task.state.mkdir(parents=True, exist_ok=True)
-                    stack.enter_context(RunLock(task.state))
-                source = LineSource(task.data, follow=task.follow, most=task.batch)
-                stack.enter_context(closing(source))
-                _Stream(judge, follower, task, source).run(report)
-    finally:
-        follower.engine.close()
+    if task.data != STDIN and _is_parquet(task.data):
+        _score_parquet(follower, task)
+    else:
+        with ExitStack() as stack:
+            if task.state is not None:
+                task.state.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(RunLock(task.state))
+            source = LineSource(task.data, follow=task.follow, most=task.batch)
+            stack.enter_context(closing(source))
+            _Stream(judge, follower, task, source).run(report)
     return follower.summary(task.data.name, time.perf_counter() - began)
 
 
