@@ -2,6 +2,7 @@
 
 python benchmarks/belief.py belief    what blue knows -> results/belief.csv
 python benchmarks/belief.py lawful    defenders made to keep orders -> results/lawful.csv
+python benchmarks/belief.py training  what both cost a learner -> results/belief-training.csv
 Add --policy RUN for trained defenders (GAME=RUN for one game alone), --games to choose games.
 """
 
@@ -20,9 +21,18 @@ from standing_orders.belief import Belief
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.policy import Policy
 from standing_orders.cage2.scenario import NUM_HOSTS
-from standing_orders.config import GateConfig, RedAgent, SimConfig
+from standing_orders.config import (
+    GameConfig,
+    GateConfig,
+    PpoConfig,
+    RedAgent,
+    SimConfig,
+    TrainConfig,
+)
 from standing_orders.evaluate.find import find_policy
 from standing_orders.evaluate.measure import play, summarise_episodes
+from standing_orders.learn.ppo import use_one_thread
+from standing_orders.learn.trainer import Trainer
 from standing_orders.rules.lawful import LawfulPolicy
 from standing_orders.rules.orders import NUM_ORDERS
 from standing_orders.seeding import environment_seeds
@@ -43,7 +53,7 @@ NUM_BINS = 20
 class Task:
     """What to measure."""
 
-    what: tyro.conf.Positional[Literal["belief", "lawful"]]
+    what: tyro.conf.Positional[Literal["belief", "lawful", "training"]]
     games: tuple[Game, ...] = tuple(GAMES)
     policy: tuple[str, ...] = SCRIPTED  # names or run folders; GAME=RUN for one game alone
     episodes: int = 1_000  # of each game and policy; lawful: of each order
@@ -52,6 +62,7 @@ class Task:
     certainties: tuple[float, ...] = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99, 1.0)  # lawful
     reds: tuple[RedAgent, ...] = ()  # agents held possible; the one that plays if left out
     cap: int = 1024
+    updates: int = 30  # training: with and without by turns, after as many that are not timed
     results: Path = results.FOLDER  # where the result goes
 
     def pairs(self) -> Iterator[tuple[Game, str, Policy]]:
@@ -163,8 +174,32 @@ def measure_lawful(
     }
 
 
+def measure_training(task: Task, game: Game) -> dict[str, Any]:
+    """Train any order with belief and lawful actions and without both, update by update in turn."""
+    rules = GAMES[game].model_dump(include={*GameConfig.model_fields})
+    config = TrainConfig(**rules)
+    plain = TrainConfig(**rules, certainty="none", ppo=PpoConfig(belief=False))
+    trainers = [Trainer(one) for one in (config, plain)]
+    seconds = np.zeros((2 * task.updates, 2))
+    for row in seconds:
+        for which, trainer in enumerate(trainers):
+            began = time.process_time()
+            trainer.step()
+            row[which] = time.process_time() - began
+    believing, without = seconds[task.updates :].sum(axis=0)
+    return {"game": game, "updates": task.updates, "with": f"{believing:.1f}",
+            "without": f"{without:.1f}", "ratio": f"{believing / without:.2f}"}  # fmt: skip
+
+
 def main(task: Task) -> None:
     """Measure, print, and write the table."""
+    if task.what == "training":
+        use_one_thread()
+        source = f"python benchmarks/belief.py training --updates {task.updates}; CPU seconds"
+        with results.table("belief-training.csv", source=source, folder=task.results) as add:
+            for game in task.games:
+                add(**measure_training(task, game))
+        return
     words = ["python benchmarks/belief.py", task.what, "--games", *task.games]
     words += ["--policy", *task.policy, "--episodes", str(task.episodes)]
     if task.what == "lawful":

@@ -51,7 +51,7 @@ def test_a_defender_scores_as_its_card_says(card: ZooCard) -> None:
     assert abs(score.mean - card.figures["value"]) <= TOLERATED * error
 
 
-@pytest.mark.parametrize("card", [c for c in DEFENDERS if "orders" in c.figures], ids=name_of)
+@pytest.mark.parametrize("card", [dear(card) for card in DEFENDERS if "orders" in card.figures])
 def test_a_defender_keeps_orders_as_its_card_says(card: ZooCard) -> None:
     told = card.figures["orders"]
     assert told["passed"] >= 0.95 * told["orders"]

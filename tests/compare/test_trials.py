@@ -9,6 +9,7 @@ from standing_orders.config import SimConfig
 from standing_orders.rules.orders import PAIRS, PRECEDENCE_BITS
 from standing_orders.search.answer import answer
 from standing_orders.search.surrogate import Observation
+from tests.effort import effort
 
 
 def test_each_strategy_has_a_row_for_each_budget_and_a_surrogate_beats_chance() -> None:
@@ -27,7 +28,7 @@ def test_each_strategy_has_a_row_for_each_budget_and_a_surrogate_beats_chance() 
 
 def test_a_search_that_seeks_the_best_order_still_names_what_matters() -> None:
     """Seeds for which `ucb` alone visits three orders that contradict it, too few to name it."""
-    for seed in (1002, 1006, 1012, 1026):
+    for seed in (1002, 1006, 1012, 1026)[: effort(4, 2)]:
         pair = seed % len(PAIRS)
         truth = 5.0 * PRECEDENCE_BITS[:, pair]
 

@@ -46,8 +46,8 @@ def check_sessions(config: DetectConfig, data: DataSet) -> None:
 
 
 def test_a_few_synthetic_sessions() -> None:
-    config = DetectConfig(seed=1, learn=LearnConfig(iterations=20))
-    check_sessions(config, make_sessions(1, num_sessions=800))
+    config = DetectConfig(seed=1, learn=LearnConfig(iterations=12))
+    check_sessions(config, make_sessions(1, num_sessions=400))
 
 
 @pytest.mark.slow
