@@ -195,7 +195,7 @@ def main(task: Task) -> None:
     """Measure, print, and write the table."""
     if task.what == "training":
         use_one_thread()
-        source = f"python benchmarks/belief.py training --updates {task.updates}; CPU seconds"
+        source = "python benchmarks/belief.py training; CPU seconds"
         with results.table("belief-training.csv", source=source, folder=task.results) as add:
             for game in task.games:
                 add(**measure_training(task, game))
