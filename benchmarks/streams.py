@@ -1,6 +1,6 @@
 """`detect score` in service: how fast, killed again and again while its log grows, damaged logs.
 
-python benchmarks/streams.py speed      # events/s and latency in one process, as `bench detect`
+python benchmarks/streams.py speed      # events/s and latency, as `bench detect`
 python benchmarks/streams.py kills      # is an event lost, or judged otherwise?
 python benchmarks/streams.py mangled    # a verdict or one clear message, and bounded memory?
 """
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +28,7 @@ import pyarrow.parquet as pa_parquet  # type: ignore[import-untyped]
 import tyro
 
 import results
-from standing_orders.detect.bench import VARIANTS, measure_detect
+from standing_orders.detect.bench import SIGNED, VARIANTS, Cell, measure_detect
 from standing_orders.detect.config import DetectConfig, LearnConfig, TeamConfig
 from standing_orders.detect.learn.run import train
 from standing_orders.detect.service.judge import Judge, Options, open_team
@@ -236,21 +236,29 @@ def _train(folder: Path) -> Path:
 
 
 def measure_speed(task: Task, _: Path) -> None:
-    """All that `bench detect` measures in one process, on one core."""
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    """All that `bench detect` measures: in one process on one core, then agents on all cores."""
+    cores = os.sched_getaffinity(0)
     source = (
-        f"python benchmarks/streams.py speed --seconds {task.seconds:g}; one core, load average "
-        f"{os.getloadavg()[0]:.1f} at the beginning; 30 numbers and 6 categories"
+        f"python benchmarks/streams.py speed --seconds {task.seconds:g}; one core, {SIGNED.name}: "
+        f"{len(cores)}; load average {os.getloadavg()[0]:.1f} at the beginning; 30 numbers and "
+        "6 categories"
     )
     with results.table("detect-speed.csv", source=source, folder=task.results) as add:
+        os.sched_setaffinity(0, {max(cores)})
         cells = measure_detect(seconds=task.seconds, rows=(10_000,), limit=300, variants=VARIANTS)
-        for cell in cells:
-            numbers = {"rate": cell.rate, "p50": cell.p50, "p99": cell.p99, "seconds": cell.seconds}
-            shown = {
-                name: "" if value is None else f"{value:.0f}" if name == "rate" else f"{value:.2f}"
-                for name, value in numbers.items()
-            }
-            add(what=cell.what, size=cell.size, **shown)
+        _add_cells(add, cells)
+        os.sched_setaffinity(0, cores)
+        _add_cells(add, measure_detect(seconds=task.seconds, rows=(), limit=0, variants=(SIGNED,)))
+
+
+def _add_cells(add: Callable[..., None], cells: Iterable[Cell]) -> None:
+    for cell in cells:
+        numbers = {"rate": cell.rate, "p50": cell.p50, "p99": cell.p99, "seconds": cell.seconds}
+        shown = {
+            name: "" if value is None else f"{value:.0f}" if name == "rate" else f"{value:.2f}"
+            for name, value in numbers.items()
+        }
+        add(what=cell.what, size=cell.size, **shown)
 
 
 def measure_kills(task: Task, folder: Path) -> None:

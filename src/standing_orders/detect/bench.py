@@ -98,7 +98,8 @@ def measure_detect(
 
     Args:
         seconds: for each way and batch size.
-        rows: sizes of files that are trained on; the largest is also judged, for its memory.
+        rows: sizes of files that are trained on; the largest is also judged, for its memory. None
+            of them: no files.
         limit: seconds after which a process of its own is given up.
         variants: ways in which events are judged; if left out all that this machine can.
     """
@@ -112,7 +113,8 @@ def measure_detect(
         for variant in variants:
             for size in BATCHES:
                 yield _measure(variant, teams[variant.shield], table, size, seconds)
-        yield _score_file(folder, max(rows), limit)
+        if rows:
+            yield _score_file(folder, max(rows), limit)
         for count in rows:
             yield _train_file(folder, count, limit)
 
