@@ -1,7 +1,7 @@
 """What `standing-orders compare` says, as tables.
 
 python benchmarks/compare.py baselines    # all baselines, standard game and late game
-python benchmarks/compare.py published    # claimed beside measured; about an hour of one core
+python benchmarks/compare.py published    # claimed beside measured; a quarter of an hour
 python benchmarks/compare.py search       # ways to search, on the restore oracle's values
 
 Comparisons are run folders: what is stopped goes on. Stopped with Ctrl-C, `published` writes what

@@ -239,9 +239,9 @@ def measure_speed(task: Task, _: Path) -> None:
     """All that `bench detect` measures: in one process on one core, then agents on all cores."""
     cores = os.sched_getaffinity(0)
     source = (
-        f"python benchmarks/streams.py speed --seconds {task.seconds:g}; one core, {SIGNED.name}: "
-        f"{len(cores)}; load average {os.getloadavg()[0]:.1f} at the beginning; 30 numbers and "
-        "6 categories"
+        f"python benchmarks/streams.py speed --seconds {task.seconds:g}; votes in one process on "
+        f"one core, by its processor time; {SIGNED.name} on {len(cores)}, files by the clock, load "
+        f"average {os.getloadavg()[0]:.1f} at the beginning; 30 numbers and 6 categories"
     )
     with results.table("detect-speed.csv", source=source, folder=task.results) as add:
         os.sched_setaffinity(0, {max(cores)})

@@ -267,7 +267,10 @@ class DetectSpeeds:
     def tables(self) -> list[Table]:
         """Events per second and latency by batch size; then whole files."""
         rows = tuple(tuple(cell.to_json().values()) for cell in self.cells)
-        title = "detection, one thread, 36 columns; size: events at once, or rows of a file"
+        title = (
+            "detection, one thread, 36 columns; size: events at once, or rows of a file; a vote in "
+            "one process: by its processor time"
+        )
         return [Table(title, _DETECT_COLUMNS, rows)]
 
     def to_json(self) -> list[dict[str, Any]]:
