@@ -52,9 +52,10 @@ class Task:
 
     def table(self, name: str, note: str) -> AbstractContextManager[Callable[..., None]]:
         """The table of a measurement, with what it rests on."""
-        source = f"python benchmarks/compare.py {self.what}; {note}"
+        budget = f" --seeds {self.seeds} --train-episodes {self.train_episodes}"
+        source = f"python benchmarks/compare.py {self.what}{budget * (self.what == 'baselines')}; "
         folder = None if self.quick else self.results
-        return results.table(f"{name}.csv", source=source, folder=folder)
+        return results.table(f"{name}.csv", source=source + note, folder=folder)
 
     def config(self, **values: Any) -> CompareConfig:
         """A comparison with this task's numbers."""
