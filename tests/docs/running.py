@@ -17,7 +17,7 @@ SHORTENED = {
     "train": "--episodes 20 --update-episodes 20 --gate.episodes 4",
     "evaluate": "--episodes 20 --order-episodes 2",
     "search": "--budget 100 --base.episodes 20 --update-episodes 10 --order-episodes 20 "
-    "--evaluation-episodes 4 --gate.episodes 4",
+    "--evaluation-episodes 4 --gate.episodes 4 --prior-episodes 4",
     "compare": "--seeds 1 --episodes 4 --train-episodes 20",
     "play": "--horizon 10",
     "report": "--episodes 4",

@@ -250,7 +250,7 @@ NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
     ("name", "kind"),
     [
         ("lockstep", signal.SIGKILL),
-        ("episodes", signal.SIGINT),
+        pytest.param("episodes", signal.SIGINT, marks=pytest.mark.slow),
         pytest.param("lockstep", signal.SIGINT, marks=pytest.mark.slow),
         pytest.param("episodes", signal.SIGKILL, marks=pytest.mark.slow),
     ],

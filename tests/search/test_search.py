@@ -63,7 +63,7 @@ def test_one_of_the_top_three_of_a_rugged_landscape_is_visited_within_60_evaluat
 
 
 def test_the_best_class_of_the_oracle_is_visited_within_20_evaluations() -> None:
-    check_oracle(MEANDER, 4, 0.97, ORACLE_EPISODES // 5)
+    check_oracle(MEANDER, 2, 0.97, ORACLE_EPISODES // 5)
 
 
 @pytest.mark.slow
