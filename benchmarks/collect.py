@@ -70,7 +70,7 @@ class Task:
     limit: float = 240.0  # speed: for each cell, starting included
     part: float = inf  # speed: seconds after which no further cell is begun; call it again
     again: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False  # speed: all cells anew
-    rounds: int = 12  # bar: short turns, since the speed of a machine moves
+    rounds: int = 6  # bar: short turns, since the speed of a machine moves
     episodes: int = 200  # learn: of each run
     played: int = 150  # transfer: in CybORG, for each red agent
     update_episodes: int = 10  # learn
