@@ -33,7 +33,7 @@ def test_defenders_are_compared_and_the_report_is_left(
 def test_ways_to_search_are_compared(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trials, "BUDGETS", (2, 8))
+    monkeypatch.setattr(trials, "BUDGETS", (2, 4))
     assert run("compare", "--search", *FEW, "--head-start", "15", "--json") == 0
     rows = json.loads(capsys.readouterr().out)["b_line"]
     assert {row["strategy"] for row in rows} == set(WAYS)

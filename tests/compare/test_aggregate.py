@@ -12,6 +12,7 @@ from standing_orders.compare.aggregate import (
     profile,
 )
 from standing_orders.errors import ConfigError
+from tests.effort import effort
 
 RNG = np.random.default_rng(11)
 FIRST, SECOND = RNG.normal(0.6, 0.2, (9, 3)), RNG.normal(0.5, 0.2, (7, 3))
@@ -38,12 +39,12 @@ def test_probability_of_improvement_of_hand_made_scores() -> None:
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
-    hits = 0
-    for seed in range(200):
+    hits, num_seeds = 0, effort(200, 100)
+    for seed in range(num_seeds):
         scores = np.random.default_rng(seed).normal(1.0, 1.0, (20, 3))
         found = estimate(mean, scores, seed=seed, resamples=300)
         hits += found.low <= 1.0 <= found.high  # type: ignore[operator]
-    assert 0.88 <= hits / 200 <= 0.99
+    assert 0.88 <= hits / num_seeds <= 0.99
 
 
 def test_tasks_are_strata() -> None:

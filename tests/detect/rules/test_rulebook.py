@@ -16,6 +16,7 @@ from standing_orders.detect.rules import (
 )
 from standing_orders.rules.stl import robustness
 from tests.detect.rules.toys import column, random_streams, rule_of, traces_of
+from tests.effort import effort
 
 FORMULAS = (
     "threat -> eventually[0,3] flagged",
@@ -41,7 +42,7 @@ def own_robustness(formula, streams: Streams, book: RuleBook, scope: str) -> np.
     return values
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=effort(40, 15), deadline=None)
 @given(seed=st.integers(0, 10**6), formula=formulas, scope=scopes)
 def test_margins_are_the_robustness_of_each_trace_by_itself(
     seed: int, formula: str, scope: str
@@ -56,7 +57,7 @@ def test_margins_are_the_robustness_of_each_trace_by_itself(
     assert not (verdicts.is_violated & ~verdicts.is_obliged).any()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=effort(40, 15), deadline=None)
 @given(seed=st.integers(0, 10**6), formula=formulas, scope=scopes)
 def test_the_head_learns_the_real_margin(seed: int, formula: str, scope: str) -> None:
     streams = random_streams(seed)

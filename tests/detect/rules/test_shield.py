@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from standing_orders.detect.rules import RuleBook, Shield, Streams, default_rules
 from tests.detect.rules.toys import random_streams, rule_of
+from tests.effort import effort
 
 SHIELDABLE = (
     "always (blocked_share <= 0.3)",
@@ -40,7 +41,7 @@ def shielded(book: RuleBook, proposed: Streams) -> tuple[Streams, Shield]:
     return done, shield
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=effort(40, 15), deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     formula=st.sampled_from(SHIELDABLE),

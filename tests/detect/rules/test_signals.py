@@ -8,6 +8,7 @@ from standing_orders.detect.rules import SIGNALS, Streams
 from standing_orders.detect.rules.signals import SignalTracker, compute_signals
 from standing_orders.detect.rules.streams import lay_out
 from tests.detect.rules.toys import column, naive_signals, random_streams, traces_of
+from tests.effort import effort
 
 
 def signals_of(streams: Streams, scope: str, window: int) -> dict[str, np.ndarray]:
@@ -22,7 +23,7 @@ def one_stream(actions: list[int], threats: list[int], window: int) -> dict[str,
     return {name: values[:, 0].tolist() for name, values in signals.items()}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=effort(40, 15), deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     window=st.sampled_from([1, 2, 5, 100]),
