@@ -245,7 +245,9 @@ def test_a_journal_of_100_000_rows_opens_in_under_3_seconds(
     assert time.perf_counter() - began < 3
 
 
-@pytest.mark.parametrize("widths", [(390,), (1440, 768)], ids=str)
+@pytest.mark.parametrize(
+    "widths", [(390,), pytest.param((1440, 768), marks=pytest.mark.slow)], ids=str
+)
 def test_no_page_is_wider_than_the_screen(
     look: Any, replay_page: Path, pages: dict[str, Path], widths: tuple[int, ...]
 ) -> None:
