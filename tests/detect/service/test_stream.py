@@ -128,7 +128,7 @@ def test_mangled_files_get_verdicts_or_one_clear_message(
     seeds = (*range(effort(60, 25)), *once_wrong)
     found = sum((streams.score_mangled(judge, tmp_path, seed) for seed in seeds), Counter())
     assert found["judged"] + found["refused"] == len(seeds)
-    assert found["judged"] > len(seeds) / 4 and found["bad"] > len(seeds) / 4
+    assert found["judged"] > len(seeds) / 3 and found["bad"] > len(seeds) / 3
 
 
 def test_drift_is_measured_and_warned_of(judge: Judge, tmp_path: Path) -> None:
