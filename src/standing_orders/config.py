@@ -2,7 +2,7 @@
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
@@ -57,6 +57,11 @@ class Config(BaseModel):
     def part(self, model: type["Part"]) -> "Part":
         """The fields of one of the models that this one is made of."""
         return model(**{name: getattr(self, name) for name in model.model_fields})
+
+    @classmethod
+    def of_run(cls, values: dict[str, Any]) -> Self:
+        """The config of a run, from its values; an older run lacks options that came later."""
+        return cls(**values)
 
     def __init__(self, **values: Any) -> None:
         try:
@@ -229,6 +234,11 @@ class PpoConfig(PpoBase):
         description="Inputs: the probability that red is privileged on each host, and of each red "
         "agent, by the exact belief.",
     )
+    foresight: bool = Field(
+        True,
+        description="Inputs: the probability that red scans, exploits or escalates on each host "
+        "next, by the exact belief, and which decoys stand there.",
+    )
     memory: bool = Field(
         True, description="Inputs: scans, exploits and decoys so far, for each host."
     )
@@ -332,6 +342,14 @@ class PriceConfig(Config):
 class LearnerConfig(GameConfig, SimulatorConfig, CollectConfig):
     """How a defender is trained, whatever it must follow and however long."""
 
+    @classmethod
+    def of_run(cls, values: dict[str, Any]) -> Self:
+        """Older runs had no foresight."""
+        ppo = values.get("ppo")
+        if isinstance(ppo, dict):
+            values = values | {"ppo": {"foresight": False} | ppo}
+        return super().of_run(values)
+
     red: Opponent = Field("b_line", description="Red agent that attacks; 'mixed': all in turn.")
     update_episodes: int = Field(100, ge=1, strict=True, description="Episodes an update.")
     orders_per_update: int = Field(
@@ -365,6 +383,11 @@ class LearnerConfig(GameConfig, SimulatorConfig, CollectConfig):
 class TrainConfig(LearnerConfig):
     """Train a defender that follows an order."""
 
+    @classmethod
+    def of_run(cls, values: dict[str, Any]) -> Self:
+        """Older runs planned no opening."""
+        return super().of_run({"opening": 0} | values)
+
     order: str = Field(
         "any",
         description="What the defender must follow: an order such as "
@@ -388,6 +411,22 @@ class TrainConfig(LearnerConfig):
         "at a random step, to that of another episode.",
     )
     episodes: int = Field(20_000, ge=1, strict=True, description="Budget of training episodes.")
+    try_decoys: bool = Field(
+        False,
+        description="In each training episode place a random decoy at a random step, whatever the "
+        "policy would do there: what a decoy is worth shows late, and a policy that has stopped "
+        "trying one never learns it.",
+    )
+    opening: int = Field(
+        3,
+        ge=0,
+        le=10,
+        strict=True,
+        description="First steps that are planned, at most: after a quarter and a half of the "
+        "budget every decoy is tried against the same attacks, and one that is clearly better is "
+        "imitated from then on; these episodes are counted apart. Not with a head start, rules "
+        "about blue's own actions or less than 5,000 episodes; 0: never.",
+    )
     starts: int = Field(
         1,
         ge=1,

@@ -21,7 +21,8 @@ from standing_orders.cage2.scenario import (
 from standing_orders.cage2.state import allocate, begin_episode
 from standing_orders.config import SimConfig
 
-SSH, EXPLOIT, ESCALATE = 5, 3, 4
+SSH = 5
+SCAN, EXPLOIT, ESCALATE = 2, 3, 4
 Path = tuple[np.ndarray, float]  # one environment's record, its probability
 
 
@@ -43,6 +44,16 @@ def watch(
 def bits(masks: np.ndarray) -> np.ndarray:
     """(n,) masks -> (n, 13) of 0 and 1."""
     return masks[:, None] >> np.arange(13) & 1
+
+
+def next_actions(record: Any) -> np.ndarray:  # (3, 13)
+    """Probability of each scan, exploit and escalation that red may play next in a state."""
+    kind, targets = decide(np.array([record])[0])
+    found = np.zeros((3, 13))
+    if kind in (SCAN, EXPLOIT, ESCALATE):
+        chosen = [target for target in range(13) if targets >> target & 1]
+        found[kind - SCAN, chosen] = 1 / len(chosen)
+    return found
 
 
 def outcomes(env: Any, kind: int, targets: int) -> list[tuple[int, int, int, int, float]]:

@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 from standing_orders.belief import Belief
+from standing_orders.cage2.actions import encode
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.scenario import RED_AGENTS
 from standing_orders.cage2.traces import read_recording
 from standing_orders.config import SimConfig
 from standing_orders.errors import ConfigError, SimulationError
-from tests.belief.games import bits, brute_force, watch
+from tests.belief.games import bits, brute_force, next_actions, watch
 from tests.conftest import REFERENCE
 
+USER2 = 10
 ZERO = np.zeros((1, 52), np.int8)
 TYPE_HOSTS = (1, 14, 128, 112, 7936)  # of defender, enterprise, op_server, op_host, user
 
@@ -65,6 +67,8 @@ def test_it_equals_brute_force(
         assert belief.held_types[0] == pytest.approx(sets, abs=1e-9)
         shares = [weights[agents == RED_AGENTS.index(red)].sum() for red in reds]
         assert belief.agent[0] == pytest.approx(shares, abs=1e-9)
+        upcoming = sum(weight * next_actions(states[0]) for states, weight in paths)
+        assert belief.foresee()[0] == pytest.approx(upcoming, abs=1e-9)
         assert not belief.is_lost[0]
 
 
@@ -78,6 +82,24 @@ def test_the_likelihood_is_that_of_the_observation() -> None:
     belief.update([0], scan)
     assert belief.likelihood[0] == pytest.approx(0.2)
     assert belief.surprise[0] == pytest.approx(np.log(5))
+
+
+def test_decoys_are_those_that_stand() -> None:
+    belief = Belief(SimConfig(), 2)
+    belief.reset(np.zeros((2, 52), np.int8))
+    apache, restore = encode("DecoyApache", "User2"), encode("Restore", "User2")
+    belief.update([apache, apache], np.zeros((2, 52), np.int8))
+    assert belief.decoys[:, USER2].tolist() == [1, 1]
+    belief.update([apache, restore], np.zeros((2, 52), np.int8))
+    assert belief.decoys[:, USER2].tolist() == [1, 0]
+    assert belief.decoys.sum() == 1
+
+
+def test_what_nothing_explains_foresees_nothing() -> None:
+    belief = Belief(SimConfig(), 1)
+    belief.reset(np.ones((1, 52), np.int8))
+    assert belief.is_lost[0]
+    assert belief.foresee().sum() == 0
 
 
 def test_equal_histories_give_equal_beliefs_whatever_the_true_state() -> None:

@@ -7,10 +7,11 @@ import pytest
 
 from standing_orders.api import policies
 from standing_orders.api.policies import keep_rules, load_policy
-from standing_orders.cage2.actions import FIRST_DECOY, KIND_OF_ACTION, LAST_DECOY, encode
+from standing_orders.cage2.actions import encode
 from standing_orders.config import GameConfig, SimConfig
 from standing_orders.errors import ConfigError
 from standing_orders.evaluate import opening
+from standing_orders.learn import opening as search
 from standing_orders.learn.policy import LearnedDefender
 from standing_orders.report.record import record
 
@@ -31,8 +32,8 @@ def _plan(policy: LearnedDefender, steps: int = 1, **options: Any) -> LearnedDef
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "_ROUNDS", ((1, 100),))
-    monkeypatch.setattr(opening, "_CHECK_EPISODES", 300)
+    monkeypatch.setattr(search, "_ROUNDS", ((1, 100),))
+    monkeypatch.setattr(search, "_CHECK_EPISODES", 300)
 
 
 def test_an_opening_is_played_first_and_remembered() -> None:
@@ -52,7 +53,7 @@ def test_an_opening_is_played_first_and_remembered() -> None:
 
 @pytest.mark.usefixtures("few")
 def test_a_decoy_that_is_clearly_better_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "_decoys", lambda: [BAD, GOOD])
+    monkeypatch.setattr(search, "useful_decoys", lambda: [BAD, GOOD])
     told: list[str] = []
     planned = _plan(_defender(), report=told.append)
     assert [line[-6:] for line in told] == [" ahead", ": kept"]
@@ -62,23 +63,9 @@ def test_a_decoy_that_is_clearly_better_is_planned(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.usefixtures("few")
 def test_what_is_not_better_is_not_planned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "_decoys", lambda: [BAD])
+    monkeypatch.setattr(search, "useful_decoys", lambda: [BAD])
     own = _defender()
     assert _plan(own, steps=3) is own
-
-
-def test_what_is_better_against_one_attacker_and_worse_against_another_is_not() -> None:
-    noise = 0.1 * np.random.Generator(np.random.Philox(3)).standard_normal((2, 100))
-    assert opening._is_better(np.array([[1.0], [0.0]]) + noise)
-    assert not opening._is_better(np.array([[1.0], [-0.5]]) + noise)
-    assert not opening._is_better(noise)
-
-
-def test_only_decoys_are_tried() -> None:
-    kinds = KIND_OF_ACTION[opening._decoys()]
-    assert len(kinds) > 20
-    assert kinds.min() >= FIRST_DECOY
-    assert kinds.max() <= LAST_DECOY
 
 
 def test_policies_that_cannot_be_planned_are_refused() -> None:

@@ -26,7 +26,7 @@ def table(**hosts: tuple[int, int, int, int]) -> np.ndarray:
     return observation
 
 
-def encoder(order: int = 0, **layout: bool) -> InputEncoder:
+def encoder(order: int = 0, **layout: Any) -> InputEncoder:
     return InputEncoder(InputLayout(**layout), np.array([order]))
 
 
@@ -47,6 +47,7 @@ def encode(one: InputEncoder, observation: np.ndarray, action: int | None = None
         ({"has_memory": True, "has_clock": True}, 117),
         ({"certainty": 0.5, "has_memory": True, "has_clock": True}, 122),
         ({"has_memory": True, "has_belief": True, "has_clock": True}, 130),
+        ({"has_memory": True, "has_foresight": True}, 196),
         ({"has_order": False, "has_memory": True}, 91),
         ({"has_order": False, "has_clock": True}, 53),
     ],
@@ -277,3 +278,15 @@ def test_equal_observations_and_actions_give_equal_inputs_whatever_the_true_stat
         one.note(actions)
         observations, _ = batch.step(actions)
     assert max(len(truths) for _, truths in groups.values()) > 1
+
+
+def test_foresight_shows_what_red_may_do_next_and_which_decoys_stand() -> None:
+    one, apache = encoder(has_foresight=True, reds=("b_line",)), 28 + USER1
+    upcoming, decoys = one.layout.blocks["upcoming"], one.layout.blocks["decoys"]
+    assert not encode(one, table())[upcoming].any()  # red looks for hosts, on none of them
+    inputs = encode(one, table(), apache)
+    assert inputs[upcoming].nonzero()[0].tolist() == [USER1, 10, 11, 12]  # it scans one of four
+    assert (inputs[upcoming].max(), inputs[decoys].sum()) == (2, 1)  # in eighths
+    inputs = encode(one, table(host9=SCAN), apache)
+    assert inputs[upcoming].nonzero()[0].tolist() == [13 + USER1]  # then it exploits that one
+    assert (inputs[upcoming].max(), inputs[decoys].sum()) == (8, 1)

@@ -10,12 +10,14 @@ from standing_orders.belief.branch import make_bench
 from standing_orders.belief.hypothesis import NUM_WORDS
 from standing_orders.belief.prior import make_prior
 from standing_orders.belief.update import (
+    FORESEEN,
     NUM_TYPE_SETS,
     Desk,
     Memory,
     Picture,
     Rules,
     begin_all,
+    foresee_all,
     update_all,
 )
 from standing_orders.belief.weighted import make_states
@@ -109,6 +111,12 @@ class Belief:
         self.is_lost = self._picture.is_lost
 
     @property
+    def decoys(self) -> NDArray[np.int16]:  # (num_envs, 13)
+        """Mask of the kinds of decoy that stand on each host, which blue knows for certain."""
+        standing: NDArray[np.int16] = self._memory.frames["decoys"]
+        return standing
+
+    @property
     def types(self) -> NDArray[np.float64]:  # (num_envs, 5)
         """Probability that red holds a host of each unit type."""
         return self.held_types @ _IN_SET
@@ -180,6 +188,16 @@ class Belief:
         words = self._read(observations)
         update_all(self._rules, chosen, checked, words, self._memory, self._desk, self._picture)
         self.num_lost += int((self.is_lost & chosen).sum())
+
+    def foresee(self) -> NDArray[np.float64]:  # (num_envs, 3, 13)
+        """Probability that red's next action is a scan, an exploit, an escalation on each host.
+
+        Red decides before it sees what blue does, so blue can know this before it acts. All zero
+        where nothing explains what was seen.
+        """
+        upcoming = np.empty((self.num_envs, len(FORESEEN), NUM_HOSTS))
+        foresee_all(self._memory, self._desk, upcoming)
+        return upcoming
 
     def copy_from(
         self,

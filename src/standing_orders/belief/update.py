@@ -6,25 +6,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.belief.branch import SEEN, Bench, Turn, active_hosts, play_red_action
-from standing_orders.belief.hypothesis import NUM_WORDS, read_observation
+from standing_orders.belief.hypothesis import NUM_WORDS, read_observation, unpack
 from standing_orders.belief.prior import Prior
 from standing_orders.belief.weighted import WeightedStates, clear
 from standing_orders.cage2.blue import act_blue
+from standing_orders.cage2.opponents import decide
 from standing_orders.cage2.scenario import (
     BELIEF_NO,
     BELIEF_PRIVILEGED,
     BELIEF_UNKNOWN,
+    DISCOVER_SERVICES,
+    ESCALATE,
+    EXPLOIT,
     NUM_HOSTS,
     NUM_UNIT_TYPES,
     UNIT_TYPE_HOSTS,
     UNIT_TYPE_OF_HOST,
 )
 from standing_orders.cage2.state import begin_episode
-from standing_orders.compiled import jit
+from standing_orders.compiled import count_bits, jit
 
 NUM_TYPE_SETS = 1 << NUM_UNIT_TYPES
 _MASK = (1 << NUM_HOSTS) - 1
 _ROUNDING = 1e-16
+FORESEEN = (DISCOVER_SERVICES, EXPLOIT, ESCALATE)  # red's actions on a host that may be next
 _DOUBT = 0.5  # chance that a host is held which blue's own table calls Unknown
 
 
@@ -261,3 +266,24 @@ def update_all(
                 rules, actions[i], observations[i], memory, desk, i
             )
             _describe(memory, observations[i], picture, i)
+
+
+@jit
+def foresee_all(
+    memory: Memory,
+    desk: Desk,
+    upcoming: NDArray[np.float64],  # (num_envs, 3, 13)
+) -> None:
+    """Probability of each of red's next actions; see `Belief.foresee`."""
+    upcoming[:] = 0.0
+    for i in range(len(upcoming)):
+        for j in range(memory.sizes[i]):
+            desk.bench.records[0] = memory.frames[i]
+            env = desk.bench.records[0]
+            unpack(memory.words[i, j], env)
+            kind, targets = decide(env)
+            for place, foreseen in enumerate(FORESEEN):
+                if kind == foreseen:
+                    share = memory.weights[i, j] / count_bits(targets)
+                    for host in range(NUM_HOSTS):
+                        upcoming[i, place, host] += share * (targets >> host & 1)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.cyborg import Built, CyborgBatch, CyborgSource
 from standing_orders.cage2.own_red import OwnRedBatch
+from standing_orders.cage2.scenario import RED_AGENTS
 from standing_orders.collect.loop import Game
 from standing_orders.config import GameConfig, Opponent, SimConfig, SimulatorConfig
 
@@ -29,6 +30,11 @@ class GameSpec:
             return cls(game, red, horizon, red_agent=own)
         source = CyborgSource(simulator.cyborg_path, simulator.scenario, own)
         return cls(game, red, horizon, source)
+
+    @property
+    def num_reds(self) -> int:
+        """Red agents that attack in turn."""
+        return len(RED_AGENTS) if self.red == "mixed" else 1
 
     def make(self, num_envs: int, built: Built | None = None) -> Game:
         """Build some environments; who attacks is said at every reset.

@@ -32,6 +32,18 @@ class Switches:
 
 
 @dataclass(frozen=True)
+class Trials:
+    """Actions that a network tries, one in each of some episodes, instead of its own choice."""
+
+    steps: NDArray[np.int64]  # (num_episodes,): when; 0 is the first step
+    actions: NDArray[np.int64]  # (num_episodes,)
+
+    def part(self, rows: slice) -> "Trials":
+        """Those of some of the episodes."""
+        return Trials(self.steps[rows], self.actions[rows])
+
+
+@dataclass(frozen=True)
 class Plan:
     """Some episodes; each depends on its own column alone, whatever is played beside it."""
 
@@ -46,6 +58,8 @@ class Plan:
     count_foothold: bool = False  # see `AlignmentConfig`
     mask_factor: float | None = None  # times the probability of violations; training only
     switches: Switches | None = None  # orders that change; None: each is told throughout
+    opening: tuple[int, ...] = ()  # what a network plays first instead of its own choices
+    trials: Trials | None = None  # what it tries
 
     def told_at(self, step: int) -> NDArray[np.int64]:  # (num_episodes,)
         """What each defender is told in a step."""
@@ -78,6 +92,7 @@ class Plan:
             policy_seeds=self.policy_seeds[rows],
             uniforms=np.ascontiguousarray(self.uniforms[:, rows]),
             switches=None if self.switches is None else self.switches.part(rows),
+            trials=None if self.trials is None else self.trials.part(rows),
         )
 
 
@@ -93,6 +108,8 @@ def make_plan(
     count_foothold: bool = False,
     mask_factor: float | None = None,
     switches: Switches | None = None,
+    opening: tuple[int, ...] = (),
+    trials: Trials | None = None,
 ) -> Plan:
     """Plan one episode for each order.
 
@@ -107,6 +124,8 @@ def make_plan(
         count_foothold: see `AlignmentConfig`.
         mask_factor: times the probability of violations, by the true state; training only.
         switches: orders that change within the episodes.
+        opening: actions of the first steps, whatever a network would choose.
+        trials: actions that a network tries.
     """
     different = len(orders) // repeats
     uniforms = np.random.Generator(np.random.Philox(seed)).random((steps, different))
@@ -123,6 +142,8 @@ def make_plan(
         count_foothold=count_foothold,
         mask_factor=mask_factor,
         switches=switches,
+        opening=opening,
+        trials=trials,
     )
 
 

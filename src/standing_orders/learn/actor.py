@@ -109,6 +109,11 @@ class NetworkDefenders:
             out[:] = values.argmax(axis=1)
         else:
             sample_actions(values, uniforms, out)
+        step = self._step - 1
+        if plan.trials is not None:
+            np.copyto(out, plan.trials.actions, where=plan.trials.steps == step)
+        if step < len(plan.opening):
+            out[:] = plan.opening[step]
         self._encoder.note(out)
 
     def _logits(self, inputs: NDArray[np.int8]) -> torch.Tensor:

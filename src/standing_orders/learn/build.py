@@ -43,6 +43,7 @@ def layout_of(config: TrainConfig) -> InputLayout:
         has_order=has_order,
         has_belief=config.ppo.belief,
         has_full_belief=config.ppo.full_belief,
+        has_foresight=config.ppo.foresight,
         has_memory=config.ppo.memory,
         has_clock=config.ppo.clock,
         is_useful=config.ppo.useful_actions,

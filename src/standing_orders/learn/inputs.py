@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from standing_orders.belief import Belief
+from standing_orders.belief.update import FORESEEN
 from standing_orders.cage2.actions import (
     FIRST_DECOY,
     HOST_OF_ACTION,
@@ -18,7 +19,10 @@ from standing_orders.cage2.actions import (
     RESTORE,
     SLEEP,
 )
+from standing_orders.cage2.defenders import compatible_decoys
 from standing_orders.cage2.scenario import (
+    DECOYS,
+    HOSTS,
     NUM_HOSTS,
     NUM_UNIT_TYPES,
     OBSERVATION_SIZE,
@@ -34,7 +38,14 @@ from standing_orders.rules.temporal import GROUPS, read_rules
 MEMORY_SIZE = 3 * NUM_HOSTS
 _SCANS, _EXPLOITS, _DECOYS = 0, NUM_HOSTS, 2 * NUM_HOSTS  # where each begins in a memory
 _MAX_SCANS, _MAX_DECOYS, MAX_CLOCK = 3, 4, 100
-_PROBABILITIES = ("belief", "privileged", "agent")
+_PROBABILITIES = ("belief", "privileged", "agent", "upcoming")
+_DECOY_PLACES = np.array(
+    [
+        (host, DECOYS.index(decoy))
+        for host, name in enumerate(HOSTS)
+        for decoy in compatible_decoys(name)
+    ]
+)  # (41, 2)
 _GRADES = 8  # a probability is shown in so many steps, so that many rows stay equal
 
 
@@ -42,12 +53,14 @@ _GRADES = 8  # a probability is shown in so many steps, so that many rows stay e
 class InputLayout:
     """Which inputs a network has, in this order, and what its defender knows and may do.
 
-    Observation, order, lawful, ruled, belief, privileged, agent, memory, clock.
+    Observation, order, lawful, ruled, belief, privileged, agent, upcoming, decoys, memory, clock.
     """
 
     has_order: bool = True  # 25 bits
     has_belief: bool = False  # 13: probability that red holds each host, in eighths
     has_full_belief: bool = False  # 13: that it is privileged there; and of each of `reds`
+    # 39 and 41: probability of each red action that may be next, and which decoys stand.
+    has_foresight: bool = False
     has_memory: bool = False  # 39: scans, exploits and decoys per host
     has_clock: bool = False  # 1: steps played
     is_useful: bool = False  # only actions that can have an effect are chosen
@@ -59,7 +72,8 @@ class InputLayout:
     @property
     def needs_belief(self) -> bool:
         """Whether the defender keeps a belief."""
-        return self.has_belief or self.has_full_belief or self.certainty is not None
+        has_any = self.has_belief or self.has_full_belief or self.has_foresight
+        return has_any or self.certainty is not None
 
     @property
     def blocks(self) -> dict[str, slice]:
@@ -72,6 +86,8 @@ class InputLayout:
             "belief": NUM_HOSTS * self.has_belief,
             "privileged": NUM_HOSTS * self.has_full_belief,
             "agent": len(self.reds) * self.has_full_belief,
+            "upcoming": len(FORESEEN) * NUM_HOSTS * self.has_foresight,
+            "decoys": len(_DECOY_PLACES) * self.has_foresight,
             "memory": MEMORY_SIZE * self.has_memory,
             "clock": 1 * self.has_clock,
         }
@@ -90,7 +106,7 @@ class InputLayout:
             size = (block.stop - block.start) // NUM_HOSTS
             if name == "observation":
                 found[name] = block.start + size * hosts + np.arange(size)
-            elif name in ("belief", "privileged", "memory"):
+            elif name in ("belief", "privileged", "upcoming", "memory"):
                 found[name] = block.start + hosts + NUM_HOSTS * np.arange(size)
         return found
 
@@ -202,8 +218,16 @@ class InputEncoder:
             belief.reset(observations)
         else:
             belief.update(self._last_actions, observations)
-        known = (belief.held, belief.privileged, belief.agent)
-        for name, probabilities in zip(_PROBABILITIES, known, strict=True):
+        known = {
+            "belief": belief.held,
+            "privileged": belief.privileged,
+            "agent": belief.agent,
+        }
+        if self.layout.has_foresight:
+            known["upcoming"] = belief.foresee().reshape(len(out), -1)
+            hosts, kinds = _DECOY_PLACES.T
+            out[:, self._blocks["decoys"]] = belief.decoys[:, hosts] >> kinds & 1
+        for name, probabilities in known.items():
             if name in self._blocks:
                 out[:, self._blocks[name]] = np.rint(_GRADES * probabilities)
         if self.layout.certainty is not None:

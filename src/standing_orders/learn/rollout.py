@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.collect.local import Collector
 from standing_orders.collect.loop import Timing, play_episodes
-from standing_orders.collect.plan import Switches, deal_reds, make_plan
+from standing_orders.collect.plan import Switches, Trials, deal_reds, make_plan
 from standing_orders.collect.rollout import Rollout
 from standing_orders.learn.actor import NetworkActor
 from standing_orders.learn.networks import ActorCritic
@@ -26,6 +26,8 @@ def collect(
     count_foothold: bool = False,
     mask_factor: float | None = None,
     switches: Switches | None = None,
+    opening: tuple[int, ...] = (),
+    trials: Trials | None = None,
 ) -> Rollout:
     """Play one episode for each order.
 
@@ -40,6 +42,8 @@ def collect(
         count_foothold: see `AlignmentConfig`.
         mask_factor: times the probability of violations, by the true state; training only.
         switches: orders that change within the episodes.
+        opening: actions of the first steps, whatever the network would choose.
+        trials: actions that it tries; training only.
     """
     if isinstance(source, Cage2Batch):
         reds, steps = source.states["red"], source.config.horizon
@@ -56,6 +60,8 @@ def collect(
         count_foothold=count_foothold,
         mask_factor=mask_factor,
         switches=switches,
+        opening=opening,
+        trials=trials,
     )
     actor = NetworkActor(network)
     if isinstance(source, Cage2Batch):

@@ -158,7 +158,7 @@ def origin_of(path: Path) -> dict[str, Any]:
     return {
         "run": folder.path.name,
         "order": folder.config["order"],
-        "episodes": done.episodes + earlier,
+        "episodes": done.episodes + done.opening_episodes + earlier,
         "updates": done.updates,
     }
 

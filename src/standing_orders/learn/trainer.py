@@ -8,15 +8,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from standing_orders.cage2.actions import describe
 from standing_orders.collect.choose import make_collector
 from standing_orders.collect.crew import Report
-from standing_orders.collect.plan import Switches
+from standing_orders.collect.plan import Switches, Trials
 from standing_orders.config import ANY_ORDER, NO_ORDER, CollectConfig, TrainConfig
 from standing_orders.errors import ConfigError, NumericsError
 from standing_orders.evaluate.measure import Measured
 from standing_orders.learn import learner, schedules
 from standing_orders.learn.build import game_of, make_network, measure_network
 from standing_orders.learn.networks import ActorCritic
+from standing_orders.learn.opening import PLANNED_AT, find_opening, is_plannable, useful_decoys
 from standing_orders.learn.rollout import Rollout, collect
 from standing_orders.learn.snapshot import Arrays, network_arrays, restore_network
 from standing_orders.learn.update import LossTerms, UpdateStats, build_rows, update
@@ -49,6 +51,10 @@ class Progress(learner.Progress):
     validation_episodes: int = field(default=0, metadata=learner.LATER)
     start: int = field(default=0, metadata=learner.LATER)
     best_return: float | None = field(default=None, metadata=learner.LATER)
+    # Times that the opening of this start was planned, what is imitated, episodes played for it.
+    planned: int = field(default=0, metadata=learner.LATER)
+    opening: list[int] = field(default_factory=list, metadata=learner.LATER)
+    opening_episodes: int = field(default=0, metadata=learner.LATER)
     compliance: float | None = None  # of the last update
     history: list[float] = field(default_factory=list)  # of `compliance`
     # Played to learn the prices of rules, counted apart, and these prices.
@@ -62,7 +68,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
 
     Args:
         config: everything about the run.
-        report: told of workers that are lost.
+        report: told of workers that are lost, and of what is planned.
 
     Raises:
         ConfigError: there is no such order, or none although parts of the loss need one.
@@ -77,6 +83,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         self._prices = Prices(
             [_priced(rule.name, config) for rule in self.rules if not rule.is_own]
         )
+        self._report = report
         self._best: Arrays = {}  # network of the best start so far
         network = make_network(config)
         super().__init__(
@@ -138,6 +145,8 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
             count_foothold=self.config.alignment.count_foothold,
             mask_factor=now.mask_factor,
             switches=self._switches(orders),
+            opening=tuple(self.progress.opening),
+            trials=self._trials(len(orders)),
         )
 
     def learn(self, rollout: Rollout, now: schedules.Settings) -> dict[str, Any]:
@@ -147,8 +156,9 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         judged = judge_rules(self.rules, rollout)
         costs = self._rule_costs(judged)
         rows = build_rows(
-            self.network, rollout, bonus - costs, config.ppo, mask_factor=now.mask_factor
-        )
+            self.network, rollout, bonus - costs, config.ppo, mask_factor=now.mask_factor,
+            num_given=len(progress.opening),
+        )  # fmt: skip
         terms = LossTerms(
             now.learning_rate,
             now.epochs,
@@ -171,7 +181,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         if self.rules:
             record["rules"] = self._learn_prices(judged)
             record["reward"]["rules"] = -float(np.sum(costs)) / rollout.rewards.shape[1]
-        return record | {"validation": self._end_start()}
+        return record | {"opening": self._plan_opening(), "validation": self._end_start()}
 
     def _update_seed(self) -> int:
         return child_seed(self.config.seed, "update", self.progress.updates)
@@ -194,6 +204,15 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         steps = generator.integers(1, horizon, len(orders))
         steps[generator.random(len(orders)) >= rate] = horizon + 1  # beyond the last input
         return Switches(steps, generator.permutation(orders))
+
+    def _trials(self, count: int) -> Trials | None:
+        """A decoy at a random step of each episode."""
+        if not self.config.try_decoys:
+            return None
+        seed = child_seed(self.config.seed, "trials", self.progress.updates)
+        generator = np.random.Generator(np.random.Philox(seed))
+        steps = generator.integers(0, self.collector.spec.horizon, count)
+        return Trials(steps, generator.choice(useful_decoys(), count))
 
     def _bonus(self, rollout: Rollout, weight: float) -> NDArray[np.float64]:
         if self.config.order == NO_ORDER:
@@ -250,6 +269,37 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         elif self.config.schedules.plateau_stop and schedules.is_plateau(progress.history):
             progress.stopped = "plateau"
 
+    def _plan_opening(self) -> dict[str, Any] | None:
+        """At its times in a start: plan what is to be played first from then on."""
+        config, progress = self.config, self.progress
+        done = progress.episodes - progress.start * config.start_episodes
+        is_due = progress.planned < len(PLANNED_AT) and done >= (
+            PLANNED_AT[progress.planned] * config.start_episodes
+        )
+        if not (is_due and is_plannable(config)):
+            return None
+
+        def play(opening: tuple[int, ...], count: int, seed: int) -> NDArray[np.float64]:
+            reds = self.collector.spec.num_reds
+            orders = self._orders(count * reds)
+            if config.order == ANY_ORDER:
+                orders = np.repeat(np.resize(np.arange(NUM_ORDERS), count), reds)
+            progress.opening_episodes += len(orders)
+            rollout = collect(self.collector, self.network, orders, seed=seed, opening=opening)
+            return rollout.rewards.sum(axis=0).reshape(count, reds).T
+
+        found = find_opening(
+            play,
+            num_steps=config.opening,
+            seed=child_seed(config.seed, "opening", progress.updates),
+            report=self._report,
+        )
+        progress.planned += 1
+        # The network plays by itself what it has imitated: nothing better leaves it at that.
+        progress.opening = list(found) or progress.opening
+        actions = [describe(action) for action in progress.opening]
+        return {"actions": actions, "episodes": progress.opening_episodes}
+
     def _end_start(self) -> dict[str, Any] | None:
         """At the end of one of several starts: keep the better network, and begin the next one."""
         config, progress = self.config, self.progress
@@ -265,6 +315,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
             self._best = network_arrays(self.network)
         if progress.episodes < config.episodes:
             progress.start += 1
+            progress.planned, progress.opening = 0, []
             progress.stopped = None
             self.network = make_network(config, progress.start)
             self.optimiser = _adam(self.network, config)

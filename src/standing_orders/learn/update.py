@@ -18,6 +18,9 @@ from standing_orders.learn.ppo import entropy, explained_variance, surrogate_los
 from standing_orders.learn.rollout import Rollout
 
 
+_IMITATED = 1.0  # advantage of an action that is to be imitated, in standard deviations
+
+
 @dataclass(frozen=True)
 class Rows:
     """Distinct rows with everything the loss needs; see `distinct`."""
@@ -67,8 +70,13 @@ def build_rows(
     config: PpoConfig,
     *,
     mask_factor: float | None = None,
+    num_given: int = 0,
 ) -> Rows:
-    """Distinct rows of a rollout with everything the loss needs."""
+    """Distinct rows of a rollout with everything the loss needs.
+
+    The actions of the first `num_given` steps were not the network's choice but are to become it:
+    they count as better than the others, whatever came of them.
+    """
     steps, num_envs, size = rollout.inputs[:-1].shape
     flat = rollout.inputs[:-1].reshape(steps * num_envs, size)
     actions = rollout.actions.ravel()
@@ -76,6 +84,7 @@ def build_rows(
     distinct = find_distinct(flat, actions | (top + 1) << 8)
     values = _values(network, rollout.inputs)
     advantages, targets = _advantages(values, rollout, bonus, config)
+    advantages[: num_given * num_envs] = _IMITATED
     inputs = network.prepare(flat[distinct.first])
     chosen = torch.from_numpy(actions[distinct.first])
     top_type = torch.from_numpy(top[distinct.first])

@@ -118,7 +118,7 @@ class RunFolder:
         """
         values = {name: value for name, value in self.config.items() if name != without}
         try:
-            return model(**values)
+            return model.of_run(values)
         except ConfigError as err:
             raise CheckpointError(
                 f"{self.path / _CONFIG}: not a config of this version: {err}"

@@ -182,6 +182,7 @@ def base_config(config: SearchConfig) -> TrainConfig:
         seed=child_seed(config.seed, "base"),
         order=config.base.order,
         episodes=config.base.episodes,
+        opening=0,  # the budget knows of no further episodes
         checkpoint_every=1,
     )
 
