@@ -8,6 +8,9 @@ from standing_orders.cage2.own_red import OwnRedBatch
 from standing_orders.collect.loop import Game
 from standing_orders.config import GameConfig, Opponent, SimConfig, SimulatorConfig
 
+# Few share the cost of asking the network; many push each other's objects out of the cache.
+_CYBORGS_AT_ONCE = 4
+
 
 @dataclass(frozen=True)
 class GameSpec:
@@ -29,6 +32,11 @@ class GameSpec:
             return cls(game, red, horizon, red_agent=own)
         source = CyborgSource(simulator.cyborg_path, simulator.scenario, own)
         return cls(game, red, horizon, source)
+
+    @property
+    def at_once(self) -> int | None:
+        """Episodes that one process had best play side by side; None: as many as there are."""
+        return None if self.cyborg is None else _CYBORGS_AT_ONCE
 
     def make(self, num_envs: int, built: Built | None = None) -> Game:
         """Build some environments; who attacks is said at every reset.
