@@ -8,7 +8,7 @@ from standing_orders.cage2.own_red import OwnRedBatch
 from standing_orders.collect.loop import Game
 from standing_orders.config import GameConfig, Opponent, SimConfig, SimulatorConfig
 
-# Few share the cost of asking the network; many push each other's objects out of the cache.
+# Some share the cost of asking the network; with many, steps of CybORG tend to take longer.
 _CYBORGS_AT_ONCE = 4
 
 
