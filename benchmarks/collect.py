@@ -108,7 +108,7 @@ def speed(task: Task) -> None:
             cells = [*cells, cell]
             rows = [_to_row(one) for one in cells]
             results.write(SPEED, rows, source=f"{task.command}; {note}", folder=task.results)
-            print(f"  {cell.note or cell.rate}", flush=True)
+            print(f"  {cell.note or f'{cell.rate:.2f} episodes/s'}", flush=True)
             if monotonic() - began > task.part:
                 print("time is over: the same command goes on")
                 return

@@ -1,12 +1,15 @@
 """All collectors give the same episodes for the same seeds, bit for bit."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
 
 from standing_orders.collect.choose import COLLECTORS, make_collector, open_collector
+from standing_orders.collect.crew import Crew
 from standing_orders.collect.episodes import _Tasks
 from standing_orders.collect.local import BatchCollector
 from standing_orders.collect.plan import Plan, Switches
@@ -101,6 +104,17 @@ def test_tasks_take_50_ms_and_become_smaller_towards_the_end(
     assert max(sizes) * seconds <= max(5.0, seconds)
     if seconds == 0.3:
         assert sizes[-1] == 1  # nobody waits for longer than an episode
+
+
+def test_workers_do_not_search_what_was_imported_before_the_fork() -> None:
+    serve_gc = partial(import_module, "gc")
+    crew = Crew([serve_gc], timeout=60, report=pytest.fail, preload=NetworkActor.preload)
+    try:
+        crew.call(0, "get_freeze_count")
+        (event,) = crew.hear([0])
+    finally:
+        crew.close()
+    assert event.value > 50_000
 
 
 def test_few_rows_may_need_padding_and_many_never_do() -> None:

@@ -16,11 +16,10 @@ from standing_orders.config import CollectConfig
 from standing_orders.errors import ConfigError
 
 Make = Callable[[GameSpec, CollectConfig, Report], Collector]
-_CYBORGS_AT_ONCE = 16  # the network's share of the time is 2 % then; each takes 0.2 s to build
 
 
 def _batch(spec: GameSpec, _: CollectConfig, __: Report) -> Collector:
-    return BatchCollector(spec, at_once=None if spec.cyborg is None else _CYBORGS_AT_ONCE)
+    return BatchCollector(spec, at_once=spec.at_once)
 
 
 def _sequential(spec: GameSpec, _: CollectConfig, __: Report) -> Collector:

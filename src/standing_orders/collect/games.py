@@ -9,6 +9,9 @@ from standing_orders.cage2.scenario import RED_AGENTS
 from standing_orders.collect.loop import Game
 from standing_orders.config import GameConfig, Opponent, SimConfig, SimulatorConfig
 
+# Some share the cost of asking the network; with many, steps of CybORG tend to take longer.
+_CYBORGS_AT_ONCE = 4
+
 
 @dataclass(frozen=True)
 class GameSpec:
@@ -35,6 +38,11 @@ class GameSpec:
     def num_reds(self) -> int:
         """Red agents that attack in turn."""
         return len(RED_AGENTS) if self.red == "mixed" else 1
+
+    @property
+    def at_once(self) -> int | None:
+        """Episodes that one process had best play side by side; None: as many as there are."""
+        return None if self.cyborg is None else _CYBORGS_AT_ONCE
 
     def make(self, num_envs: int, built: Built | None = None) -> Game:
         """Build some environments; who attacks is said at every reset.

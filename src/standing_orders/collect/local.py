@@ -1,6 +1,9 @@
 """The collector of this process: all episodes at once, or some, or one after the other."""
 
+from itertools import pairwise, starmap
 from typing import Protocol
+
+import numpy as np
 
 from standing_orders.collect.games import Games, GameSpec
 from standing_orders.collect.loop import Actor, Timing, play_episodes
@@ -44,8 +47,9 @@ class BatchCollector:
         if num_episodes <= at_once:
             return play_episodes(self._games.of(num_episodes), actor, plan, self.timing)
         rollout = empty_rollout(plan.steps, num_episodes, actor.input_size)
-        for first in range(0, num_episodes, at_once):
-            rows = slice(first, min(first + at_once, num_episodes))
+        num_parts = -(-num_episodes // at_once)
+        bounds = np.linspace(0, num_episodes, num_parts + 1).astype(int).tolist()
+        for rows in starmap(slice, pairwise(bounds)):  # evenly: a last part of one would be dear
             game = self._games.of(rows.stop - rows.start)
             rollout.put(rows, play_episodes(game, actor, plan.part(rows), self.timing))
         return rollout

@@ -1,5 +1,6 @@
 """What runs inside a worker process: whole episodes, or one slice of a batch in lock step."""
 
+import gc
 import os
 import signal
 import threading
@@ -13,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.collect.games import Games, GameSpec
-from standing_orders.collect.loop import Actor, Timing, Weights, play_episodes
+from standing_orders.collect.games import GameSpec
+from standing_orders.collect.local import BatchCollector
+from standing_orders.collect.loop import Actor, Timing, Weights
 from standing_orders.collect.plan import Plan
 from standing_orders.collect.rollout import Rollout
 from standing_orders.collect.shared import SharedBatch, SharedHandle
@@ -34,7 +36,7 @@ class EpisodeWorker:
 
     def __init__(self, spec: GameSpec, recipe: Callable[[], Actor]) -> None:
         self._actor = recipe()
-        self._games = Games(spec)
+        self._collector = BatchCollector(spec, at_once=spec.at_once)
 
     def play(self, plan: Plan, weights: Weights | None) -> tuple[Rollout, Timing]:
         """Play some episodes, and say where the time went.
@@ -45,8 +47,8 @@ class EpisodeWorker:
         """
         if weights is not None:
             self._actor.load(weights)
-        timing = Timing()
-        return play_episodes(self._games.of(plan.num_episodes), self._actor, plan, timing), timing
+        self._collector.timing = Timing()
+        return self._collector.play(self._actor, plan), self._collector.timing
 
 
 class SliceWorker:
@@ -105,6 +107,7 @@ def serve(connection: Connection, build: Callable[[], Any]) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     _end_with_parent()
+    gc.freeze()  # what was imported before the fork stays: looking through it takes time and memory
     try:
         server = build()
         connection.send((READY, None))

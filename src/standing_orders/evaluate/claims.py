@@ -127,5 +127,5 @@ def _bare(cells: Sequence[Cell]) -> Claim | None:
         "network, true state and compliance against bare loops (and loops without a wrapper)",
         "ours: at least 80 % with 2 workers",
         ", ".join(shown),
-        "built once, sessions read directly, no text tables, one network call for many episodes",
+        "built once, sessions read directly, no text tables, one network call for some episodes",
     )

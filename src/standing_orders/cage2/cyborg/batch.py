@@ -29,11 +29,21 @@ _HOST_BIT = {host: 1 << i for i, host in enumerate(HOSTS)}
 _FOOTHOLD = 0  # red's session on User0, which it never loses
 
 
+@contextmanager
+def outside_kept() -> Iterator[None]:
+    """Leave Python's global generator as it was; around many calls, since a state is 20 KB."""
+    outside = random.getstate()
+    try:
+        yield
+    finally:
+        random.setstate(outside)
+
+
 class CyborgEnv:
     """One simulation of CybORG, built once and reset for each episode.
 
-    All of CybORG draws from Python's global generator. Its state is swapped for the simulation's
-    own around every call, so that simulations do not disturb each other or anybody else.
+    All of CybORG draws from Python's global generator, whose state becomes the simulation's own
+    for each call, so that simulations do not disturb each other; `outside_kept` is for all others.
 
     Args:
         config: the game; red_tempo must be 1.
@@ -57,7 +67,7 @@ class CyborgEnv:
             )
         self.config = config
         self._generator = random.Random(0).getstate()
-        with self._own_randomness():
+        with outside_kept(), self._own_randomness():
             self.simulation = build(module, source, red or config.red)
         self.controller = self.simulation.environment_controller
         self._style = OBSERVATION_STYLES.index(config.observation)
@@ -66,13 +76,11 @@ class CyborgEnv:
 
     @contextmanager
     def _own_randomness(self) -> Iterator[None]:
-        outside = random.getstate()
         random.setstate(self._generator)
         try:
             yield
         finally:
             self._generator = random.getstate()
-            random.setstate(outside)
 
     def reset(self, seed: int) -> None:
         """Begin an episode; during the head start blue sleeps."""
@@ -182,8 +190,9 @@ class CyborgBatch:
             raise ConfigError(f"seed must be a whole number or {self.num_envs} of them")
         if reds is not None:
             self.envs = self._envs([RED_AGENTS[red] for red in reds])
-        for env, value in zip(self.envs, seeds, strict=True):
-            env.reset(check_seed(value))
+        with outside_kept():
+            for env, value in zip(self.envs, seeds, strict=True):
+                env.reset(check_seed(value))
         self.states["step"] = 0
         self._is_begun = True
         self._look()
@@ -210,8 +219,9 @@ class CyborgBatch:
             raise SimulationError(
                 f"all {self.config.horizon} steps of the episode are played: call reset"
             )
-        for i, env in enumerate(self.envs):
-            self.rewards[i] = env.step(int(checked[i]))
+        with outside_kept():
+            for i, env in enumerate(self.envs):
+                self.rewards[i] = env.step(int(checked[i]))
         self.states["step"] += 1
         self._look()
         return self.observations, self.rewards

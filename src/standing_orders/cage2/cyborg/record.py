@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from standing_orders.cage2.cyborg.batch import CyborgEnv
+from standing_orders.cage2.cyborg.batch import CyborgEnv, outside_kept
 from standing_orders.cage2.cyborg.install import CyborgSource
 from standing_orders.cage2.policy import Policy
 from standing_orders.cage2.scenario import (
@@ -94,12 +94,13 @@ def record_episodes(
     seeds = environment_seeds(seed, num_episodes)
     columns["seed"] = seeds.astype(np.int64)
     for episode in range(num_episodes):
-        env.reset(int(seeds[episode]))
+        with outside_kept():
+            env.reset(int(seeds[episode]))
         policy.reset(seeds[episode : episode + 1])
         _enter(columns, (episode, 0), _read_state(env))
         for step in range(steps):
             action = int(policy.act(_observation(env, style)[None])[0])
-            with _noting_draws() as draws:
+            with outside_kept(), _noting_draws() as draws:
                 reward = env.step(action)
             now = {"blue_action": action, "reward10": reward, **_read_step(env, draws)}
             _enter(columns, (episode, step), now)
