@@ -16,12 +16,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import tyro
+from numpy.typing import NDArray
 
 import results
 from standing_orders.api.settings import preset
 from standing_orders.cage2.defenders import ScriptedDefender
 from standing_orders.cage2.reward import TENTHS_PER_POINT
-from standing_orders.cage2.scenario import RED_AGENTS
+from standing_orders.cage2.scenario import RED_AGENTS, UNIT_TYPES
 from standing_orders.config import GameConfig, SimConfig, TrainConfig
 from standing_orders.evaluate.card import Score, evaluate
 from standing_orders.evaluate.obedience import (
@@ -35,7 +36,7 @@ from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.run import load_network, resume, train
 from standing_orders.rules.lawful import LawfulPolicy
-from standing_orders.rules.orders import NAMED_ORDERS, NUM_ORDERS
+from standing_orders.rules.orders import NAMED_ORDERS, NUM_ORDERS, RANKS
 from standing_orders.runs.folder import RunFolder
 from standing_orders.search.oracle import oracle_returns
 
@@ -110,7 +111,9 @@ GAMES: dict[str, dict[str, Any]] = {
     "b_line-late": {"red": "b_line", "head_start": 20},
     "meander-late": {"red": "meander", "head_start": 30, "red_tempo": 2},
 }
-MORE_EPISODES = {"meander-late": 40_000}  # several types are held for most of an episode
+# Several types are held for most of an episode.
+MORE_EPISODES = {"b_line-late": 40_000, "meander-late": 40_000}
+ENTERPRISE, USER = UNIT_TYPES.index("enterprise"), UNIT_TYPES.index("user")
 _SUMMARY = ("passed", "strict", "contested", "mean_return", "worst_return", "swap_gap")
 
 
@@ -192,16 +195,22 @@ def cost(task: Task) -> None:
             truth = oracle.mean(axis=1)[task.orders] / TENTHS_PER_POINT
             score = card.score(options["red"], 100)
             is_free = truth >= 1.1 * truth.max()  # costs the oracle at most a tenth
+            first = RANKS[task.orders, ENTERPRISE] < RANKS[task.orders, USER]
             add(
                 game=game, **figures_of("unconstrained", score),
                 orders=f"{returns.mean():.2f}", best=f"{returns.max():.2f}",
                 worst=f"{returns.min():.2f}",
+                enterprise_first=_mean(returns[first]), user_first=_mean(returns[~first]),
                 within_tenth=int((returns >= 1.1 * score.mean).sum()),
                 free_by_nature=int(is_free.sum()), mean_of_free=f"{returns[is_free].mean():.2f}",
                 oracle_best=f"{truth.max():.2f}", oracle_worst=f"{truth.min():.2f}",
                 correlation="-" if np.ptp(truth) < 0.01  # all orders cost it the same
                 else f"{np.corrcoef(returns, truth)[0, 1]:.2f}",
             )  # fmt: skip
+
+
+def _mean(returns: NDArray[np.float64]) -> str:
+    return f"{returns.mean():.2f}" if len(returns) else "-"
 
 
 def summary(measured: list[Obedience]) -> dict[str, str]:

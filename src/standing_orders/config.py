@@ -385,8 +385,8 @@ class TrainConfig(LearnerConfig):
 
     @classmethod
     def of_run(cls, values: dict[str, Any]) -> Self:
-        """Older runs planned no opening."""
-        return super().of_run({"opening": 0} | values)
+        """Older runs tried no decoys and planned no opening."""
+        return super().of_run({"try_decoys": False, "opening": 0} | values)
 
     order: str = Field(
         "any",
@@ -412,10 +412,10 @@ class TrainConfig(LearnerConfig):
     )
     episodes: int = Field(20_000, ge=1, strict=True, description="Budget of training episodes.")
     try_decoys: bool = Field(
-        False,
+        True,
         description="In each training episode place a random decoy at a random step, whatever the "
         "policy would do there: what a decoy is worth shows late, and a policy that has stopped "
-        "trying one never learns it.",
+        "trying one never learns it. Not with rules about blue's own actions.",
     )
     opening: int = Field(
         3,

@@ -12,7 +12,7 @@ from standing_orders.collect.choose import COLLECTORS, make_collector, open_coll
 from standing_orders.collect.crew import Crew
 from standing_orders.collect.episodes import _Tasks
 from standing_orders.collect.local import BatchCollector
-from standing_orders.collect.plan import Plan, Switches
+from standing_orders.collect.plan import Plan, Switches, Trials
 from standing_orders.collect.rollout import Rollout
 from standing_orders.config import CollectConfig, TrainConfig
 from standing_orders.errors import ConfigError
@@ -47,6 +47,7 @@ def collector(request: pytest.FixtureRequest) -> Iterator[Any]:
         {"is_greedy": True},
         {"mask_factor": 0.1, "count_foothold": True},
         {"switches": Switches(np.arange(1, 13) * 5, np.arange(12) * 11 % 120)},
+        {"opening": (43, 28), "trials": Trials(np.arange(12) * 3, np.arange(28, 40))},
     ],
 )
 def test_every_collector_plays_the_episodes_of_the_batch(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from standing_orders.cage2.actions import FIRST_DECOY, KIND_OF_ACTION, LAST_DECOY, encode
+from standing_orders.collect.plan import Trials
 from standing_orders.config import TrainConfig
 from standing_orders.learn import opening
 from standing_orders.learn import trainer as trainer_module
@@ -134,3 +135,30 @@ def test_an_opening_is_played_by_all_collectors_instead_of_the_networks_choice()
     assert (played.actions[0] == GOOD).all()
     assert (played.actions[1] == BAD).all()
     assert len(np.unique(played.actions[2])) > 1
+
+
+def test_a_trial_takes_the_place_of_one_choice() -> None:
+    config = TrainConfig(**SMALL)
+    trials = Trials(np.array([3, 0, 50, 99]), np.array([GOOD, BAD, GOOD, BAD]))
+    game, network = game_of(config).make(4), make_network(config)
+    own = collect(game, network, np.zeros(4, np.int64), seed=1)  # type: ignore[arg-type]
+    tried = collect(game, network, np.zeros(4, np.int64), seed=1, trials=trials)  # type: ignore[arg-type]
+    for episode, (step, action) in enumerate(zip(trials.steps, trials.actions, strict=True)):
+        assert (own.actions[:step, episode] == tried.actions[:step, episode]).all()
+        assert tried.actions[step, episode] == action
+
+
+def test_decoys_are_tried_in_every_episode_until_late_in_training() -> None:
+    trainer = Trainer(TrainConfig(**(SMALL | {"episodes": 100})))
+    tried = []
+    while not trainer.is_done:
+        trials = trainer._trials(500)
+        tried.append(trials is not None)
+        if trials is not None:
+            assert set(trials.actions) == set(opening.useful_decoys())
+            assert len(set(trials.steps)) > 90
+        trainer.step()
+    assert tried == [True] * 7 + [False] * 3
+    assert Trainer(TrainConfig(**SMALL, try_decoys=False))._trials(5) is None
+    calm = TrainConfig(**SMALL, rule=("calm = always (restores_10 <= 2)",))
+    assert Trainer(calm)._trials(5) is None

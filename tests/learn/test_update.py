@@ -92,6 +92,39 @@ def test_advantages_are_normalised_over_all_rows(network: Make, rollout: Make) -
     assert (rows.advantages_down <= 0).all()
 
 
+def test_what_is_given_counts_as_better_whatever_came_of_it(network: Make, rollout: Make) -> None:
+    net = network()
+    played = rollout(net)
+    plain, given = rows_of(net, played), rows_of(net, played, num_given=2)
+    first = 2 * played.actions.shape[1]
+    assert float(given.advantages_up.sum()) > first
+    change = (given.advantages_up + given.advantages_down).sum() - (
+        plain.advantages_up + plain.advantages_down
+    ).sum()
+    assert float(change) == pytest.approx(first - _sum_of_first(net, played, first), abs=1e-2)
+
+
+def _sum_of_first(net: ActorCritic, played: Rollout, count: int) -> float:
+    bonus = np.zeros_like(played.rewards)
+    values = update_module._values(net, played.inputs)
+    return float(update_module._advantages(values, played, bonus, CONFIG)[0][:count].sum())
+
+
+def test_with_trials_rare_actions_become_no_rarer(network: Make, rollout: Make) -> None:
+    net = network()
+    with torch.no_grad():
+        net.actor[-1].bias[::2] -= 20.0  # every other action is rare
+    played = rollout(net)
+    played.actions[0] = 2
+    plain, tried = (rows_of(net, played, has_trials=one) for one in (False, True))
+    is_rare = plain.old_log_probs < np.log(1e-3)
+    assert is_rare.any()
+    assert (plain.advantages_down[is_rare] < 0).any()
+    assert (tried.advantages_down[is_rare] == 0).all()
+    assert torch.equal(tried.advantages_down[~is_rare], plain.advantages_down[~is_rare])
+    assert torch.equal(tried.advantages_up, plain.advantages_up)
+
+
 def test_targets_are_scaled_returns_of_reward_and_bonus(network: Make, rollout: Make) -> None:
     net = network()
     played = rollout(net, num_envs=3)

@@ -35,9 +35,7 @@ def plan_opening(
         report: told of each step.
     """
     attacking = [red for red in reds if red != "sleep"]  # nothing can be lost to that one
-    configs = [
-        SimConfig(**game.model_dump(), red=red, horizon=max(HORIZONS)) for red in attacking
-    ]
+    configs = [SimConfig(**game.model_dump(), red=red, horizon=max(HORIZONS)) for red in attacking]
 
     def play(opening: tuple[int, ...], count: int, root: int) -> NDArray[np.float64]:
         rival = policy.opening_with(opening)
@@ -49,9 +47,7 @@ def plan_opening(
 
     if not attacking:
         return policy
-    found = find_opening(
-        play, first=policy.opening, num_steps=num_steps, seed=seed, report=report
-    )
+    found = find_opening(play, first=policy.opening, num_steps=num_steps, seed=seed, report=report)
     if found == policy.opening:
         return policy
     planned = policy.opening_with(found)

@@ -26,7 +26,7 @@ _MIN_EPISODES = 5_000  # of a start: in a shorter one it does not defend by then
 # Decoys that are left, and the episodes against each red agent that choose the next ones.
 _ROUNDS = ((8, 100), (3, 400), (1, 1_500))
 _CHECK_EPISODES = 3_000
-_CLEAR = 3.0  # standard errors by which a decoy must be better, in episodes that did not choose it
+_CLEAR = 2.0  # standard errors by which a decoy must be better, in episodes that did not choose it
 
 
 def useful_decoys() -> list[int]:
@@ -69,7 +69,7 @@ def find_opening(
     """Decoys for the first steps, as long as they are clearly better than what is played so far.
 
     Step by step, every decoy is played, then the policy itself, against the same attacks; the best
-    one is kept if it is better by three standard errors in further episodes as well.
+    one is kept if it is better by two standard errors in further episodes as well.
 
     Args:
         play: plays episodes with an opening.

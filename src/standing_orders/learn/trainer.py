@@ -39,6 +39,7 @@ from standing_orders.seeding import child_seed, environment_seeds
 
 BEST_KEPT = "best start kept"  # why a run of several starts ends
 _BEST = "best."
+_TRIED_UNTIL = 0.7  # of a start: what has not become likely by then is left alone
 
 
 @dataclass
@@ -121,6 +122,12 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         return progress.limit - progress.episodes - progress.gate_episodes
 
     @property
+    def _done(self) -> float:
+        """Share of the budget of this start that is used."""
+        each = self.config.start_episodes
+        return (self.progress.episodes - self.progress.start * each) / each
+
+    @property
     def has_budget(self) -> bool:
         """Whether the config allows more episodes than have been played."""
         return self.remaining > 0
@@ -157,7 +164,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         costs = self._rule_costs(judged)
         rows = build_rows(
             self.network, rollout, bonus - costs, config.ppo, mask_factor=now.mask_factor,
-            num_given=len(progress.opening),
+            num_given=len(progress.opening), has_trials=self._has_trials,
         )  # fmt: skip
         terms = LossTerms(
             now.learning_rate,
@@ -205,9 +212,14 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         steps[generator.random(len(orders)) >= rate] = horizon + 1  # beyond the last input
         return Switches(steps, generator.permutation(orders))
 
+    @property
+    def _has_trials(self) -> bool:
+        is_on = self.config.try_decoys and not self.network.layout.rules
+        return is_on and self._done < _TRIED_UNTIL
+
     def _trials(self, count: int) -> Trials | None:
         """A decoy at a random step of each episode."""
-        if not self.config.try_decoys:
+        if not self._has_trials:
             return None
         seed = child_seed(self.config.seed, "trials", self.progress.updates)
         generator = np.random.Generator(np.random.Philox(seed))
@@ -272,10 +284,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
     def _plan_opening(self) -> dict[str, Any] | None:
         """At its times in a start: plan what is to be played first from then on."""
         config, progress = self.config, self.progress
-        done = progress.episodes - progress.start * config.start_episodes
-        is_due = progress.planned < len(PLANNED_AT) and done >= (
-            PLANNED_AT[progress.planned] * config.start_episodes
-        )
+        is_due = progress.planned < len(PLANNED_AT) and self._done >= PLANNED_AT[progress.planned]
         if not (is_due and is_plannable(config)):
             return None
 

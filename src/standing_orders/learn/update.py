@@ -1,5 +1,6 @@
 """One PPO update: a rollout and its alignment bonus in, a better network out."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from standing_orders.learn.rollout import Rollout
 
 
 _IMITATED = 1.0  # advantage of an action that is to be imitated, in standard deviations
+_RARE = 1e-3  # probability of an action that is hardly ever chosen
 
 
 @dataclass(frozen=True)
@@ -71,11 +73,14 @@ def build_rows(
     *,
     mask_factor: float | None = None,
     num_given: int = 0,
+    has_trials: bool = False,
 ) -> Rows:
     """Distinct rows of a rollout with everything the loss needs.
 
     The actions of the first `num_given` steps were not the network's choice but are to become it:
-    they count as better than the others, whatever came of them.
+    they count as better than the others, whatever came of them. With trials among them, rare
+    actions can become likelier but no rarer: trials come back however rare the policy makes them,
+    and would drive its logits apart without end.
     """
     steps, num_envs, size = rollout.inputs[:-1].shape
     flat = rollout.inputs[:-1].reshape(steps * num_envs, size)
@@ -90,12 +95,16 @@ def build_rows(
     top_type = torch.from_numpy(top[distinct.first])
     with torch.no_grad():
         log_probs = _log_probs(network, inputs, top_type, mask_factor)
+    old_log_probs = log_probs.gather(1, chosen[:, None]).squeeze(1)
+    advantages_down = _tensor(distinct.total(np.minimum(advantages, 0)))
+    if has_trials:
+        advantages_down[old_log_probs < math.log(_RARE)] = 0.0
     return Rows(
         inputs=inputs,
         actions=chosen,
-        old_log_probs=log_probs.gather(1, chosen[:, None]).squeeze(1),
+        old_log_probs=old_log_probs,
         advantages_up=_tensor(distinct.total(np.maximum(advantages, 0))),
-        advantages_down=_tensor(distinct.total(np.minimum(advantages, 0))),
+        advantages_down=advantages_down,
         targets=_tensor(distinct.total(targets) / distinct.weight),
         weights=_tensor(distinct.weight),
         top_type=top_type,
