@@ -18,7 +18,6 @@ from standing_orders.learn.order_losses import compliance_loss, mask_violations
 from standing_orders.learn.ppo import entropy, explained_variance, surrogate_loss, value_loss
 from standing_orders.learn.rollout import Rollout
 
-
 _IMITATED = 1.0  # advantage of an action that is to be imitated, in standard deviations
 _RARE = 1e-3  # probability of an action that is hardly ever chosen
 
