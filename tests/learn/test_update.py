@@ -10,6 +10,7 @@ import torch
 
 from standing_orders.cage2.actions import HOST_OF_ACTION
 from standing_orders.cage2.scenario import UNIT_TYPE_OF_HOST
+from standing_orders.collect.plan import Trials
 from standing_orders.config import PpoConfig
 from standing_orders.errors import NumericsError
 from standing_orders.learn import update as update_module
@@ -110,17 +111,20 @@ def _sum_of_first(net: ActorCritic, played: Rollout, count: int) -> float:
     return float(update_module._advantages(values, played, bonus, CONFIG)[0][:count].sum())
 
 
-def test_with_trials_rare_actions_become_no_rarer(network: Make, rollout: Make) -> None:
+def test_a_rare_trial_becomes_no_rarer(network: Make, rollout: Make) -> None:
     net = network()
     with torch.no_grad():
         net.actor[-1].bias[::2] -= 20.0  # every other action is rare
     played = rollout(net)
-    played.actions[0] = 2
-    plain, tried = (rows_of(net, played, has_trials=one) for one in (False, True))
-    is_rare = plain.old_log_probs < np.log(1e-3)
-    assert is_rare.any()
-    assert (plain.advantages_down[is_rare] < 0).any()
-    assert (tried.advantages_down[is_rare] == 0).all()
+    trials = Trials(
+        np.arange(played.actions.shape[1]), np.array([2, 3, *[4] * 62])[: len(played.actions[0])]
+    )
+    episodes = np.arange(len(trials.steps))
+    played.actions[trials.steps, episodes] = trials.actions
+    plain, tried = rows_of(net, played), rows_of(net, played, trials=trials)
+    is_rare = np.isin(plain.actions, [2, 4])
+    assert (plain.advantages_down.numpy()[is_rare] < 0).any()
+    assert (tried.advantages_down.numpy()[is_rare] == 0).all()
     assert torch.equal(tried.advantages_down[~is_rare], plain.advantages_down[~is_rare])
     assert torch.equal(tried.advantages_up, plain.advantages_up)
 

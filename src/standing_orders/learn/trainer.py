@@ -164,7 +164,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         costs = self._rule_costs(judged)
         rows = build_rows(
             self.network, rollout, bonus - costs, config.ppo, mask_factor=now.mask_factor,
-            num_given=len(progress.opening), has_trials=self._has_trials,
+            num_given=len(progress.opening), trials=self._trials(now.num_episodes),
         )  # fmt: skip
         terms = LossTerms(
             now.learning_rate,
@@ -212,14 +212,10 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         steps[generator.random(len(orders)) >= rate] = horizon + 1  # beyond the last input
         return Switches(steps, generator.permutation(orders))
 
-    @property
-    def _has_trials(self) -> bool:
-        is_on = self.config.try_decoys and not self.network.layout.rules
-        return is_on and self._done < _TRIED_UNTIL
-
     def _trials(self, count: int) -> Trials | None:
         """A decoy at a random step of each episode."""
-        if not self._has_trials:
+        is_on = self.config.try_decoys and not self.network.layout.rules
+        if not is_on or self._done >= _TRIED_UNTIL:
             return None
         seed = child_seed(self.config.seed, "trials", self.progress.updates)
         generator = np.random.Generator(np.random.Philox(seed))

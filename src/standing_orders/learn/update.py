@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from standing_orders.collect.plan import Trials
 from standing_orders.config import PpoConfig
 from standing_orders.learn import ppo
 from standing_orders.learn.advantages import generalised_advantages, monte_carlo_advantages
@@ -72,14 +73,14 @@ def build_rows(
     *,
     mask_factor: float | None = None,
     num_given: int = 0,
-    has_trials: bool = False,
+    trials: Trials | None = None,
 ) -> Rows:
     """Distinct rows of a rollout with everything the loss needs.
 
     The actions of the first `num_given` steps were not the network's choice but are to become it:
-    they count as better than the others, whatever came of them. With trials among them, rare
-    actions can become likelier but no rarer: trials come back however rare the policy makes them,
-    and would drive its logits apart without end.
+    they count as better than the others, whatever came of them. Of the trials, those that are rare
+    by now can become likelier but no rarer: they come back however rare the policy makes them, and
+    would drive its logits apart without end.
     """
     steps, num_envs, size = rollout.inputs[:-1].shape
     flat = rollout.inputs[:-1].reshape(steps * num_envs, size)
@@ -95,15 +96,16 @@ def build_rows(
     with torch.no_grad():
         log_probs = _log_probs(network, inputs, top_type, mask_factor)
     old_log_probs = log_probs.gather(1, chosen[:, None]).squeeze(1)
-    advantages_down = _tensor(distinct.total(np.minimum(advantages, 0)))
-    if has_trials:
-        advantages_down[old_log_probs < math.log(_RARE)] = 0.0
+    if trials is not None:
+        tried = trials.steps * num_envs + np.arange(num_envs)
+        is_rare = old_log_probs.numpy()[distinct.inverse[tried]] < math.log(_RARE)
+        advantages[tried[is_rare]] = np.maximum(advantages[tried[is_rare]], 0)
     return Rows(
         inputs=inputs,
         actions=chosen,
         old_log_probs=old_log_probs,
         advantages_up=_tensor(distinct.total(np.maximum(advantages, 0))),
-        advantages_down=advantages_down,
+        advantages_down=_tensor(distinct.total(np.minimum(advantages, 0))),
         targets=_tensor(distinct.total(targets) / distinct.weight),
         weights=_tensor(distinct.weight),
         top_type=top_type,
