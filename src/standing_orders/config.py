@@ -432,8 +432,8 @@ class TrainConfig(LearnerConfig):
         ge=1,
         le=1_000,
         strict=True,
-        description="Trainings from scratch that share the budget equally, one after the other; "
-        "the one that validates best is kept.",
+        description="Short trainings from scratch, each with a tenth of the budget and together "
+        "with at most half of it; the one that validates best goes on with the rest.",
     )
     validation_episodes: int = Field(
         900,
@@ -447,8 +447,13 @@ class TrainConfig(LearnerConfig):
 
     @property
     def start_episodes(self) -> int:
-        """Budget of one start; the last one may have less."""
-        return -(-self.episodes // self.starts)
+        """Budget of each of several starts."""
+        return self.episodes // max(10, 2 * self.starts)
+
+    @property
+    def kept_episodes(self) -> int:
+        """Training episodes of the policy that is kept."""
+        return self.episodes - (self.starts - 1) * self.start_episodes
 
 
 class BaseConfig(Config):

@@ -72,7 +72,7 @@ def test_only_decoys_are_tried() -> None:
     [
         {"opening": 0},
         {"episodes": 4_999},
-        {"episodes": 12_000, "starts": 3},
+        {"episodes": 6_000, "starts": 3},
         {"head_start": 5},
         {"sim": "cyborg"},
         {"red_agent": "module:red"},

@@ -17,7 +17,7 @@ from standing_orders.learn import build
 from standing_orders.learn import trainer as trainer_module
 from standing_orders.learn.build import game_of, layout_of
 from standing_orders.learn.rollout import collect
-from standing_orders.learn.snapshot import network_arrays
+from standing_orders.learn.snapshot import network_arrays, optimiser_arrays
 from standing_orders.learn.trainer import Trainer
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import environment_seeds
@@ -33,7 +33,7 @@ ALL_SCHEDULES = {
 def config(**options: Any) -> TrainConfig:
     """A small run of the plain learner: no belief, anything allowed."""
     plain = {"order": "reverse", "episodes": 60, "update_episodes": 20, "seed": 4}
-    options = plain | {"certainty": "none"} | options
+    options = plain | {"certainty": "none", "try_decoys": False} | options
     return TrainConfig(**(options | {"ppo": SMALL | options.get("ppo", {})}))
 
 
@@ -345,46 +345,65 @@ def test_the_update_named_is_the_one_that_the_journal_would_have_shown_next() ->
 STARTS = {"starts": 3, "episodes": 55, "validation_episodes": 10, "order": "none"}
 
 
-def test_of_several_starts_the_one_that_validates_best_is_kept() -> None:
+def test_the_start_that_validates_best_is_gone_on_with() -> None:
     trainer = Trainer(config(**STARTS))
-    kept, ends = [], []
-    while not trainer.is_done:
-        network = trainer.network
+    made, ends = [], []
+    while not trainer.is_done and len(ends) < 3:
+        network, optimiser = trainer.network, trainer.optimiser
         record = trainer.step()
         if record["validation"]:
-            kept.append(network_arrays(network))
+            made.append(network_arrays(network) | optimiser_arrays(optimiser))
             ends.append(record["validation"])
+            if len(ends) == 2:
+                last = trainer.network
     assert [end["start"] for end in ends] == [0, 1, 2]
     best = max(range(3), key=lambda i: ends[i]["return"])
-    ours = network_arrays(trainer.network)
-    if best == 2:
-        kept[2] = ours  # the last one was overwritten by itself
-    assert all(np.array_equal(ours[name], kept[best][name]) for name in ours)
+    assert best != 2  # whose arrays are overwritten by those of the best
+    assert trainer.network is last
+    ours = trainer.to_arrays()
+    assert ours.keys() == made[best].keys()
+    assert all(np.array_equal(ours[name], made[best][name]) for name in ours)
     assert trainer.progress.best_return == ends[best]["return"]
-    assert trainer.progress.stopped == "best start kept"
+    assert trainer.progress.aside == 10
+    assert not trainer.is_done
+    train(trainer)
+    assert trainer.progress.stopped == "budget used"
 
 
 def test_all_episodes_of_several_starts_count() -> None:
     trainer = Trainer(config(**STARTS))
     records = train(trainer)
-    assert [record["episodes"] for record in records] == [19, 19, 17]
+    assert [record["episodes"] for record in records] == [5, 5, 5, 20, 20]
     assert records[-1]["total_episodes"] == 55
-    assert records[-1]["validation"]["episodes"] == trainer.progress.validation_episodes == 30
+    assert [bool(record["validation"]) for record in records] == [True, True, True, False, False]
+    assert trainer.progress.validation_episodes == 30
 
 
-def test_every_start_begins_with_other_weights_and_the_first_rate() -> None:
+def test_starts_differ_and_the_rate_falls_over_what_the_kept_one_plays() -> None:
     trainer = Trainer(config(**STARTS))
     begun, rates = [], []
     while not trainer.is_done:
         begun.append(network_arrays(trainer.network)["network.actor.0.weight"])
         rates.append(trainer.settings().learning_rate)
         trainer.step()
-    assert rates == [trainer.config.ppo.learning_rate] * 3
+    first, last = trainer.config.ppo.learning_rate, trainer.config.ppo.final_learning_rate
+    assert last is not None
+    played = np.array([0, 0, 0, 5, 25]) / 45
+    assert rates == pytest.approx(first + played * (last - first))
     assert not np.array_equal(begun[0], begun[1])
     assert not np.array_equal(begun[1], begun[2])
 
 
-@pytest.mark.parametrize("updates", [1, 2])
+@pytest.mark.parametrize("starts", [1, 2, 4, 5, 9, 100])
+def test_starts_leave_half_of_the_budget_to_the_best(starts: int) -> None:
+    one = TrainConfig(episodes=1_000, starts=starts)
+    if starts > 1:
+        assert starts * one.start_episodes <= 500
+        assert one.start_episodes <= 100
+    assert one.kept_episodes == 1_000 - (starts - 1) * one.start_episodes
+
+
+@pytest.mark.parametrize("updates", [1, 2, 3, 4])
 def test_several_starts_go_on_from_a_checkpoint_to_the_same_bits(updates: int) -> None:
     whole, first = Trainer(config(**STARTS)), Trainer(config(**STARTS))
     train(whole)
@@ -394,6 +413,11 @@ def test_several_starts_go_on_from_a_checkpoint_to_the_same_bits(updates: int) -
     train(second)
     assert same_arrays(whole, second)
     assert whole.progress == second.progress
+
+
+def test_more_starts_than_there_are_episodes_for_are_refused() -> None:
+    with pytest.raises(ConfigError, match="starts = 6: leave each of them no episode"):
+        Trainer(config(starts=6, episodes=11))
 
 
 def test_one_start_validates_nothing() -> None:
@@ -406,7 +430,7 @@ def test_a_checkpoint_of_before_there_were_starts_is_gone_on_with() -> None:
     first = Trainer(config(order="none"))
     train(first, 1)
     data = first.to_json()
-    for name in ("start", "best_return", "validation_episodes"):
+    for name in ("start", "best_return", "validation_episodes", "aside", "planned", "opening"):
         del data[name]
     second = Trainer(config(order="none"))
     second.restore(first.to_arrays(), data)

@@ -21,8 +21,8 @@ from standing_orders.stats import standard_error
 # seed gives the same attacks. Returns, (red agents, episodes).
 Play = Callable[[tuple[int, ...], int, int], NDArray[np.float64]]
 
-PLANNED_AT = (0.4, 0.7)  # of a start: a policy then defends, and can still learn to go on
-_MIN_EPISODES = 5_000  # of a start: in a shorter one it does not defend by then
+PLANNED_AT = (0.4, 0.7)  # of training: a policy then defends, and can still learn to go on
+_MIN_EPISODES = 5_000  # of training: in a shorter one it does not defend by then
 # Decoys that are left, and the episodes against each red agent that choose the next ones.
 _ROUNDS = ((8, 100), (3, 400), (1, 1_500))
 _CHECK_EPISODES = 3_000
@@ -50,7 +50,7 @@ def is_plannable(config: TrainConfig) -> bool:
     """
     return (
         config.opening > 0
-        and config.start_episodes >= _MIN_EPISODES
+        and config.kept_episodes >= _MIN_EPISODES
         and config.head_start == 0
         and config.sim == "own"
         and config.red_agent is None

@@ -79,7 +79,7 @@ def settings(
 
     Args:
         config: of the run.
-        episode: episodes of this start so far.
+        episode: episodes of this policy so far.
         compliance: of the update before.
         remaining: episodes that may still be played.
     """
@@ -103,7 +103,7 @@ def is_plateau(history: list[float]) -> bool:
 
 
 def _done(config: TrainConfig, episode: int) -> float:
-    return min(episode / config.start_episodes, 1.0)
+    return min(episode / config.kept_episodes, 1.0)
 
 
 def _stage(stages: tuple[tuple[float, float], ...], value: float) -> float:

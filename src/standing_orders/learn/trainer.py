@@ -20,7 +20,7 @@ from standing_orders.learn.build import game_of, make_network, measure_network
 from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.opening import PLANNED_AT, find_opening, is_plannable, useful_decoys
 from standing_orders.learn.rollout import Rollout, collect
-from standing_orders.learn.snapshot import Arrays, network_arrays, restore_network
+from standing_orders.learn.snapshot import Arrays, restore_network, restore_optimiser
 from standing_orders.learn.update import LossTerms, UpdateStats, build_rows, update
 from standing_orders.rules.alignment import alignment_bonus
 from standing_orders.rules.compliance import OrderCompliance
@@ -37,9 +37,8 @@ from standing_orders.rules.temporal import (
 )
 from standing_orders.seeding import child_seed, environment_seeds
 
-BEST_KEPT = "best start kept"  # why a run of several starts ends
 _BEST = "best."
-_TRIED_UNTIL = 0.7  # of a start: what has not become likely by then is left alone
+_TRIED_UNTIL = 0.7  # of training: what has not become likely by then is left alone
 
 
 @dataclass
@@ -48,11 +47,13 @@ class Progress(learner.Progress):
 
     episodes: int = 0  # training episodes played
     gate_episodes: int = 0  # played for the gate, counted apart
-    # Played to choose between starts, counted apart; the start under way; the best one's return.
+    # Played to choose between starts, counted apart; starts that have ended; the best one's return;
+    # training episodes of other policies than the one that is trained.
     validation_episodes: int = field(default=0, metadata=learner.LATER)
     start: int = field(default=0, metadata=learner.LATER)
     best_return: float | None = field(default=None, metadata=learner.LATER)
-    # Times that the opening of this start was planned, what is imitated, episodes played for it.
+    aside: int = field(default=0, metadata=learner.LATER)
+    # Times that the opening was planned, what is imitated, episodes played for it.
     planned: int = field(default=0, metadata=learner.LATER)
     opening: list[int] = field(default_factory=list, metadata=learner.LATER)
     opening_episodes: int = field(default=0, metadata=learner.LATER)
@@ -76,7 +77,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
     """
 
     def __init__(self, config: TrainConfig, report: Report = print) -> None:
-        _check_order_terms(config)
+        _check_terms(config)
         self.config = config
         has_one = config.order not in (ANY_ORDER, NO_ORDER)
         self.order = Order.parse(config.order) if has_one else None
@@ -85,7 +86,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
             [_priced(rule.name, config) for rule in self.rules if not rule.is_own]
         )
         self._report = report
-        self._best: Arrays = {}  # network of the best start so far
+        self._best: Arrays = {}  # of the best start so far
         network = make_network(config)
         super().__init__(
             network, _adam(network, config), Progress(), checkpoint_every=config.checkpoint_every
@@ -107,25 +108,29 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
     def settings(self) -> schedules.Settings:
         """What the next update uses."""
         progress = self.progress
-        begun = progress.start * self.config.start_episodes
         return schedules.settings(
-            self.config, progress.episodes - begun, progress.compliance, self.remaining
+            self.config, progress.episodes - progress.aside, progress.compliance, self.remaining
         )
 
     @property
     def remaining(self) -> int:
         """Episodes that may still be played, in this start."""
         progress = self.progress
+        if self._is_starting:
+            return progress.aside + self.config.start_episodes - progress.episodes
         if progress.limit is None:
-            end = (progress.start + 1) * self.config.start_episodes
-            return min(end, self.config.episodes) - progress.episodes
+            return self.config.episodes - progress.episodes
         return progress.limit - progress.episodes - progress.gate_episodes
 
     @property
+    def _is_starting(self) -> bool:
+        """Whether it is one of several starts that is trained."""
+        return self.config.starts > max(1, self.progress.start)
+
+    @property
     def _done(self) -> float:
-        """Share of the budget of this start that is used."""
-        each = self.config.start_episodes
-        return (self.progress.episodes - self.progress.start * each) / each
+        """Share of the training of this policy that is done."""
+        return (self.progress.episodes - self.progress.aside) / self.config.kept_episodes
 
     @property
     def has_budget(self) -> bool:
@@ -272,7 +277,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         progress = self.progress
         if measured is not None and measured.gate.has_passed:
             progress.stopped = "gate passed"
-        elif self.remaining <= 0:
+        elif self.remaining <= 0 and not self._is_starting:
             progress.stopped = learner.BUDGET_USED
         elif self.config.schedules.plateau_stop and schedules.is_plateau(progress.history):
             progress.stopped = "plateau"
@@ -306,9 +311,9 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         return {"actions": actions, "episodes": progress.opening_episodes}
 
     def _end_start(self) -> dict[str, Any] | None:
-        """At the end of one of several starts: keep the better network, and begin the next one."""
+        """At the end of one of several starts: begin the next one, or go on with the best."""
         config, progress = self.config, self.progress
-        if config.starts == 1 or self.remaining > 0:
+        if not self._is_starting or self.remaining > 0:
             return None
         count = config.validation_episodes
         seed = child_seed(config.seed, "validation")
@@ -317,20 +322,21 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         ended = {"start": progress.start, "return": found, "episodes": progress.validation_episodes}
         if progress.best_return is None or found > progress.best_return:
             progress.best_return = found
-            self._best = network_arrays(self.network)
-        if progress.episodes < config.episodes:
-            progress.start += 1
-            progress.planned, progress.opening = 0, []
-            progress.stopped = None
+            self._best = super().to_arrays()
+        progress.start += 1
+        if self._is_starting:
+            progress.aside = progress.episodes
             self.network = make_network(config, progress.start)
             self.optimiser = _adam(self.network, config)
         else:
-            progress.stopped = BEST_KEPT
+            progress.aside = progress.episodes - config.start_episodes
             restore_network(self.network, self._best)
+            restore_optimiser(self.optimiser, self._best)
+            self._best = {}
         return ended
 
     def to_arrays(self) -> Arrays:
-        """Weights and optimiser, and the weights of the best start so far."""
+        """Weights and optimiser, and those of the best start so far."""
         return super().to_arrays() | {f"{_BEST}{name}": value for name, value in self._best.items()}
 
     def restore(self, arrays: Arrays, data: dict[str, Any]) -> None:
@@ -392,8 +398,8 @@ def _priced(name: str, config: TrainConfig) -> PricedRule:
     return PricedRule(name, how.price, how.target, how.price_rate, how.max_price)
 
 
-def _check_order_terms(config: TrainConfig) -> None:
-    """Without an order nothing can be a violation, and one alone cannot change."""
+def _check_terms(config: TrainConfig) -> None:
+    """Without an order nothing can be a violation, one alone cannot change, and so on."""
     terms = {
         "schedules.compliance_loss": config.schedules.compliance_loss,
         "schedules.soft_mask": config.schedules.soft_mask,
@@ -401,6 +407,11 @@ def _check_order_terms(config: TrainConfig) -> None:
     for name, value in terms.items():
         if config.order == NO_ORDER and value:
             raise ConfigError(f"{name} = {value}: needs an order, but order = {NO_ORDER!r}")
+    if config.starts > 1 and not config.start_episodes:
+        raise ConfigError(
+            f"starts = {config.starts}: leave each of them no episode of episodes = "
+            f"{config.episodes}"
+        )
     if config.order_switch_rate and config.order != ANY_ORDER:
         raise ConfigError(
             f"order_switch_rate = {config.order_switch_rate}: needs order = {ANY_ORDER!r}, "
