@@ -342,7 +342,7 @@ def test_the_update_named_is_the_one_that_the_journal_would_have_shown_next() ->
 
 
 # ----------------------------------------------------------------------------------- several starts
-STARTS = {"starts": 3, "episodes": 55, "validation_episodes": 10, "order": "none"}
+STARTS = {"starts": 3, "episodes": 55, "validation_episodes": 10, "order": "none", "seed": 5}
 
 
 def test_the_start_that_validates_best_is_gone_on_with() -> None:
