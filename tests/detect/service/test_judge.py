@@ -9,10 +9,13 @@ import pyarrow.csv as pa_csv
 import pytest
 
 import standing_orders
+from standing_orders.detect.config import RulesConfig
 from standing_orders.detect.data.sessions import GAP
 from standing_orders.detect.learn.run import load_team
 from standing_orders.detect.service.judge import Follower, Judge, Options, open_team
+from standing_orders.detect.service.rules import Watch
 from standing_orders.detect.service.verdicts import Verdicts
+from standing_orders.detect.team import make_book
 from standing_orders.errors import CheckpointError
 from tests.detect.service.conftest import make_rows
 
@@ -90,6 +93,30 @@ def test_memory_and_monitors_go_on_from_a_snapshot(sessions: Path) -> None:
     assert np.array_equal(expected.scores, found.scores)
     assert np.array_equal(expected.actions, found.actions)
     assert whole.tally.to_json() == second.tally.to_json()
+
+
+def test_a_shield_of_records_decides_by_tables_as_event_by_event(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    book = make_book(RulesConfig(mode="shield"), "records")
+    proposed = np.random.default_rng(1).choice(4, size=600, p=[0.5, 0.2, 0.2, 0.1])
+    doubts, counts = np.zeros(600), np.ones(600, dtype=np.bool_)
+
+    def decide() -> np.ndarray:
+        watch, parts = Watch(book, "records"), np.split(np.arange(600), [1, 7, 450])
+        told = []
+        for rows in parts:
+            told.append(watch.decide(proposed[rows], doubts[rows], [])[0])
+            watch.margins(told[-1], doubts[rows], [], counts[rows])
+            other = Watch(book, "records")  # as after a kill
+            other.load_arrays(watch.to_arrays())
+            watch = other
+        return np.concatenate(told)
+
+    by_tables = decide()
+    monkeypatch.setattr("standing_orders.detect.service.rules.fits_a_table", lambda rule: False)
+    assert np.array_equal(by_tables, decide())
+    assert not np.array_equal(by_tables, proposed)
 
 
 def test_rows_that_do_not_fit_are_judged_by_the_rest_and_named(judge: Judge) -> None:
