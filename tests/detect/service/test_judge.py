@@ -149,9 +149,9 @@ def test_the_reasons_are_exact_ablations(judge: Judge, records: Path) -> None:
     assert told.why and set(told.why) == set(np.flatnonzero(told.actions).tolist())
     standard = judge.standard
     features = standard.schema.read(table).features
-    from standing_orders.detect.engine import Batch
-    from standing_orders.detect.team import suspicion_of
+    from standing_orders.detect.engine import Batch, suspicion_of
 
+    lean = float(judge.team.network.lean)
     for index, reasons in told.why.items():
         effects = {}
         for column in dict.fromkeys(standard.sources):
@@ -159,7 +159,8 @@ def test_the_reasons_are_exact_ablations(judge: Judge, records: Path) -> None:
             of = [i for i, source in enumerate(standard.sources) if source == column]
             changed[:, of] = np.array(standard.typical, dtype=np.float32)[of]
             ballots = judge.engine().judge(Batch(changed, np.zeros(1, int), np.ones(1, bool)))
-            effects[column] = told.scores[index] - suspicion_of(ballots.probs)[0]
+            score = suspicion_of(ballots.probs, ballots.doubts, lean)[0]
+            effects[column] = told.scores[index] - score
         best = sorted(effects, key=lambda name: -effects[name])[:2]
         assert [one.column for one in reasons] == [name for name in best if effects[name] > 0]
         assert all(one.effect == effects[one.column] for one in reasons)
