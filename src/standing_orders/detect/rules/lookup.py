@@ -23,7 +23,9 @@ from standing_orders.detect.rules.signals import observable_signals
 from standing_orders.rules.stl import Monitor, history
 
 MAX_WINDOW = 500  # events; a longer one makes a large table
-_Tables = tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]
+_Ints = NDArray[np.int64]
+_Tables = tuple[NDArray[np.bool_], _Ints, _Ints, NDArray[np.bool_]]
+_Past = tuple[_Ints, _Ints, _Ints, _Ints]  # see `_go_through`: recent, sums, seen and last
 
 
 def fits_a_table(rule: Rule) -> bool:
@@ -96,8 +98,8 @@ class TableShield:
 
     def note(self, taken: NDArray[np.int64]) -> None:  # (num_events,)
         """Take what is done about the next events as it is."""
-        forbidden, *others = _tabulate(self._rules)
-        self._pass(taken, (np.zeros_like(forbidden), *others))
+        broken, offsets, windows, of_session = _tabulate(self._rules)
+        self._pass(taken, (np.zeros_like(broken), offsets, windows, of_session))
 
     def _pass(self, proposed: NDArray[np.int64], tables: _Tables) -> NDArray[np.int64]:
         actions, starts = proposed.copy(), np.array([0, len(proposed)])
@@ -106,11 +108,12 @@ class TableShield:
         return actions
 
 
-def _no_past(rules: Sequence[Rule]) -> tuple[NDArray[np.int64], ...]:
-    """What `_go_through` remembers of each rule's window: nothing yet."""
-    longest = max(rule.window for rule in rules)
-    shapes = ((2, len(rules), longest), (2, len(rules)), (len(rules),), (len(rules),))
-    return tuple(np.zeros(shape, dtype=np.int64) for shape in shapes)
+def _no_past(rules: Sequence[Rule]) -> _Past:
+    """What is remembered before the first event."""
+    num_rules, longest = len(rules), max(rule.window for rule in rules)
+    recent = np.zeros((2, num_rules, longest), dtype=np.int64)
+    seen, last = np.zeros((2, num_rules), dtype=np.int64)
+    return recent, np.zeros_like(recent[:, :, 0]), seen, last
 
 
 @jit
