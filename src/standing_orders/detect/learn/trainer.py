@@ -215,7 +215,9 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         reward = float(play(game, judged.actions).rewards.sum() / game.sessions.num_sessions)
         if self.team.task == "sessions":
             return reward
-        return reward + sweep(judged.scores, game.is_threat).pr_auc
+        # Without what the trees say by themselves, which would be the same whatever is learned.
+        own = 1 - judged.probs[:, :, ALLOW].mean(axis=0)
+        return reward + sweep(own, game.is_threat).pr_auc
 
     def _learn_from_validation(self) -> tuple[dict[str, float | None], list[dict[str, Any]]]:
         """Let constraint heads and prices learn from events that the actors do not.
