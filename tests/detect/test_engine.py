@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from standing_orders.detect.config import TeamConfig
-from standing_orders.detect.engine import Batch, LocalEngine, agents_of, ask
+from standing_orders.detect.engine import Batch, LocalEngine, agents_of, ask, suspicion_of
 from standing_orders.detect.network import TeamNetwork
 from standing_orders.detect.views import split_views
 from tests.detect.learn.test_trainer import make_records
@@ -80,3 +80,14 @@ def test_no_event_is_judged_without_complaint(network: str) -> None:
     told = make_engine(network).judge(part(make_batch(), slice(0)))
     assert told.votes.shape == (0, 4)
     assert told.outcome.actions.tolist() == []
+
+
+def test_events_that_the_policy_is_as_sure_about_are_ranked_by_the_trees() -> None:
+    doubts = np.linspace(6, 12, 50)[None]
+    noise = np.random.default_rng(0).uniform(7.0, 7.1, 50)  # log-odds of a flag
+    flag = 1 / (1 + np.exp(-noise))
+    probs = np.stack([1 - flag, flag, 0 * flag, 0 * flag], axis=1)[None]
+    assert (np.diff(suspicion_of(probs, doubts, 0.0)) < 0).any()
+    assert (np.diff(suspicion_of(probs, doubts, 2 / 3)) > 0).all()
+    certain = np.array([[[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]]])
+    assert suspicion_of(certain, np.zeros((1, 2)), 0.0) == pytest.approx([0, 1])

@@ -79,10 +79,11 @@ def test_a_voice_holds_its_own_weights_and_is_told_its_own_columns() -> None:
             assert (weights in carried) == (other == index)
         batch = make_batch(40)
         own = Batch(batch.features[:, agent.eyes.view], batch.slots, batch.is_first)
-        votes, probs = voice.vote(own)
+        votes, said = voice.vote(own)
         wanted = LocalEngine(agents, config).judge(batch)
         assert np.array_equal(votes, wanted.votes[:, index])
-        assert np.array_equal(probs, wanted.probs[index])
+        assert np.array_equal(said[:, :-1], wanted.probs[index])
+        assert np.array_equal(said[:, -1], wanted.doubts[index])
 
 
 def test_a_team_that_cannot_agree_is_refused_before_anything_is_started() -> None:

@@ -7,7 +7,7 @@ from standing_orders.detect import team as team_module
 from standing_orders.detect.assess.report import assess_rules
 from standing_orders.detect.config import DetectConfig, RulesConfig, TeamConfig
 from standing_orders.detect.data.synthetic import make_sessions
-from standing_orders.detect.engine import count_votes
+from standing_orders.detect.engine import count_votes, suspicion_of
 from standing_orders.detect.learn.trainer import Trainer
 from standing_orders.detect.team import (
     Decisions,
@@ -15,7 +15,6 @@ from standing_orders.detect.team import (
     apply_shield,
     as_streams,
     make_book,
-    suspicion_of,
 )
 from tests.detect.learn.test_trainer import config_of, make_records
 
@@ -88,7 +87,7 @@ def test_average_and_vote_differ_where_one_is_very_sure() -> None:
     quorum = count_votes(votes, probs, TeamConfig(agents=3, faults=1))
     average = count_votes(votes, probs, TeamConfig(agents=3, faults=0, vote="average"))
     assert (quorum.actions[0], average.actions[0]) == (0, 1)
-    assert suspicion_of(probs)[0] == pytest.approx(0.6)
+    assert suspicion_of(probs, np.zeros((3, 1)), lean=0)[0] == pytest.approx(0.6)
 
 
 def test_events_after_the_end_of_a_session_are_not_judged() -> None:

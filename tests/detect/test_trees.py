@@ -119,6 +119,14 @@ def test_the_first_decision_is_the_one_with_the_highest_expected_worth(labelled,
     assert 0 < flagged.mean() < 1
 
 
+def test_older_teams_do_not_lean_on_their_trees(labelled, model):
+    network, arrays = _network(model), network_arrays(_network(model))
+    del arrays["network.lean"]
+    network.lean.fill_(0.5)
+    restore_network(network, arrays)
+    assert network.lean == 0
+
+
 def test_told_rows_are_taken_as_they_are(labelled, model):
     inputs, sessions = torch.from_numpy(labelled[0]), Sessions(np.arange(601))
     network = _network(model)

@@ -7,7 +7,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad
 
-from standing_orders.detect.actions import NUM_ACTIONS
+from standing_orders.detect.actions import ALERT, ALLOW, NUM_ACTIONS
 from standing_orders.detect.config import TeamConfig
 from standing_orders.detect.network import ROWS_TOGETHER, Actor, Eyes, Seen, TeamNetwork, eyes_of
 from standing_orders.errors import NumericsError
 from standing_orders.voting import decide
 
 ROWS_AT_ONCE = 1_024
+_LEAST = 1e-300  # probability that still has a logarithm
 Votes = NDArray[np.int8]  # (num_events, num_agents)
 
 
@@ -47,6 +48,7 @@ class Ballots:
     """What each agent thinks of the events of a batch, and what is agreed about them."""
 
     probs: NDArray[np.float64]  # (num_agents, num_events, NUM_ACTIONS)
+    doubts: NDArray[np.floating[Any]]  # (num_agents, num_events): see `suspicion_of`
     votes: Votes  # (num_events, num_agents): each agent's likeliest action; -1 = none came
     outcome: Outcome
 
@@ -155,11 +157,12 @@ def agents_of(network: TeamNetwork) -> list[Agent]:
     return [Agent(Actor(network, agent), eyes) for agent, eyes in enumerate(eyes_of(network))]
 
 
-def ask(agents: Sequence[Agent], batch: Batch) -> list[tuple[Tensor, Tensor]]:
-    """What each agent says, see `Agent.judge`; those that see alike look once."""
+def ask(agents: Sequence[Agent], batch: Batch) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """What each agent says, see `Agent.judge`, and its trees' doubt; who see alike look once."""
     every = {agent.eyes for agent in agents}
     seen = {eyes: eyes.see(batch.features) for eyes in every}
-    return [agent.judge(batch, seen[agent.eyes]) for agent in agents]
+    doubts = {eyes: eyes.doubt(one)[: len(batch.slots)] for eyes, one in seen.items()}
+    return [(*agent.judge(batch, seen[agent.eyes]), doubts[agent.eyes]) for agent in agents]
 
 
 class LocalEngine:
@@ -170,9 +173,10 @@ class LocalEngine:
 
     def judge(self, batch: Batch) -> Ballots:
         """Judge the next events."""
-        told = torch.stack([log_probs for log_probs, _ in ask(self.agents, batch)])
-        probs, likeliest = opinion_of(told)
-        return Ballots(probs, likeliest.T, count_votes(likeliest.T, probs, self.config))
+        log_probs, _, doubts = (torch.stack(o) for o in zip(*ask(self.agents, batch), strict=True))
+        probs, likeliest = opinion_of(log_probs)
+        outcome = count_votes(likeliest.T, probs, self.config)
+        return Ballots(probs, doubts.numpy(), likeliest.T, outcome)
 
     def memory(self) -> dict[str, NDArray[np.float32]]:
         """What the agents remember."""
@@ -204,6 +208,27 @@ def opinion_of(log_probs: Tensor) -> tuple[NDArray[np.float64], NDArray[np.int8]
         raise NumericsError(f"log-probabilities of {agent} are not finite")
     probs = np.exp(told.astype(np.float64))
     return probs, probs.argmax(axis=-1).astype(np.int8)
+
+
+def suspicion_of(
+    probs: NDArray[np.float64],  # (agents, rows, NUM_ACTIONS)
+    doubts: NDArray[np.floating[Any]],  # (agents, rows): log-odds of a threat by the trees
+    lean: float,
+) -> NDArray[np.float64]:  # (rows,)
+    """The team's score: how suspicious its agents are, on average.
+
+    That is the chance of any action but allow, but for a share of the trees in its log-odds.
+
+    Example:
+        >>> by_policy, by_trees = np.array([[[0.5, 0.3, 0.1, 0.1]]]), np.array([[np.log(9)]])
+        >>> [float(suspicion_of(by_policy, by_trees, lean)[0].round(6)) for lean in (0, 0.5, 1)]
+        [0.5, 0.75, 0.9]
+    """
+    allow, flag = probs[:, :, ALLOW], probs[:, :, ALERT:].sum(axis=-1)
+    log_odds = np.log(np.maximum(flag, _LEAST)) - np.log(np.maximum(allow, _LEAST))
+    mixed = (1 - lean) * log_odds + lean * doubts.astype(np.float64)
+    suspicions = 1 / (1 + np.exp(-mixed))
+    return np.asarray(suspicions.mean(axis=0))
 
 
 def count_votes(votes: Votes, probs: NDArray[np.float64], config: TeamConfig) -> Outcome:

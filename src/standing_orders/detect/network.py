@@ -10,6 +10,7 @@ import copy
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -200,6 +201,11 @@ class Eyes:
         told = torch.from_numpy(inputs)
         return told, first_logits(told[:, 0], self._worths)
 
+    def doubt(self, seen: Seen) -> Tensor:  # (rows,)
+        """Log-odds of a threat by what the trees say; 0 without trees."""
+        inputs = seen[0]
+        return torch.zeros(len(inputs)) if self.trees is None else inputs[:, 0] / OPINION_SCALE
+
     def opinion(self, features: NDArray[np.float32]) -> Tensor:  # (rows, 1)
         """What the trees say of events, scaled."""
         assert self.trees is not None
@@ -272,9 +278,14 @@ class TeamNetwork(nn.Module):
     Rows of features may be *told*: what the agents' trees say about them, scaled, stands behind the
     features, a column for each agent. Where it does not, the trees are asked. The constraint heads
     foresee the margins of the rules.
+
+    An agent's suspicion *leans* on its trees where its first decision is theirs: the worth of an
+    action is linear in P(threat), so of events that they are sure about the policy hardly says
+    which is the more suspicious, and what little it says is noise in attacks that are new to it.
     """
 
     worths: Tensor  # (NUM_ACTIONS, 2): see `first_logits`; the learner puts them here
+    lean: Tensor  # (): share of the trees in an agent's log-odds of a threat; so, too
 
     def __init__(
         self,
@@ -292,6 +303,7 @@ class TeamNetwork(nn.Module):
         self.forest = Forest(num_agents, config.trees) if config.trees else None
         self.has_opinions = int(self.forest is not None)
         self.register_buffer("worths", torch.zeros(NUM_ACTIONS, 2))
+        self.register_buffer("lean", torch.zeros(()))
         self.views = tuple(views)
         self.sees_all = all(len(view) == num_features for view in views)
         # Shorter views are filled up with a column of zeros behind the features.
@@ -313,6 +325,11 @@ class TeamNetwork(nn.Module):
             self.worth = StackedLinear(num_agents, size, 1, 1.0, generator)
         self.heads = ConstraintHeads(num_agents, size, rules, generator)
 
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
+        """Take weights back; older teams do not lean on their trees."""
+        state.setdefault(f"{prefix}lean", torch.zeros(()))
+        super()._load_from_state_dict(state, prefix, *rest)
+
     def tell(self, features: Tensor) -> Tensor:  # (rows, num_features [+ agents])
         """Rows with what the agents' trees say about them; see the class."""
         if self.forest is None or features.shape[1] > self.num_features:
@@ -320,6 +337,12 @@ class TeamNetwork(nn.Module):
         eyes = eyes_of(self)
         told = {one: one.opinion(features.numpy()) for one in set(eyes)}
         return torch.cat([features, *(told[one] for one in eyes)], dim=1)
+
+    def doubts(self, told: Tensor) -> Tensor:  # (agents, rows)
+        """Log-odds of a threat by what each agent's trees say, of rows that are told."""
+        if not self.has_opinions:
+            return torch.zeros(self.num_agents, len(told))
+        return told[:, self.num_features :].T / OPINION_SCALE
 
     def _look(self, rows: Tensor) -> Tensor:  # (rows, features [+ agents]) -> (agents, rows, width)
         features, told = rows[:, : self.num_features], rows[:, self.num_features :]

@@ -44,9 +44,10 @@ class Voice:
         self._agent.eyes.view = np.arange(len(agent.eyes.view))
 
     def vote(self, batch: Batch) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-        """Its likeliest action for each event, and its probabilities of all."""
-        probs, votes = opinion_of(ask([self._agent], batch)[0][0])
-        return votes, probs
+        """Its likeliest action for each event; its probabilities of all, and its doubt."""
+        log_probs, _, doubt = ask([self._agent], batch)[0]
+        probs, votes = opinion_of(log_probs)
+        return votes, np.column_stack([probs, doubt.numpy()])
 
     def process(self) -> int:
         """Number of the process that it runs in."""
@@ -116,17 +117,18 @@ class RayEngine:
         num_events = len(batch.features)
         votes = np.concatenate([np.zeros((0, len(self._views)), np.int8)]
                                + [one.ballots for one in agreed])  # fmt: skip
-        probs = np.full((len(self._views), num_events, NUM_ACTIONS), np.nan)
+        said = np.full((len(self._views), num_events, NUM_ACTIONS + 1), np.nan)
         for number, one in enumerate(agreed):
             rows = slice(number * EVENTS_TOGETHER, (number + 1) * EVENTS_TOGETHER)
             for agent, told in enumerate(one.remarks):
                 if told is not None:
-                    probs[agent, rows] = told
+                    said[agent, rows] = told
             # An agent that does not answer has no say in the score.
-            probs[:, rows] = np.where(
-                np.isnan(probs[:, rows]), np.nanmean(probs[:, rows], axis=0), probs[:, rows]
+            said[:, rows] = np.where(
+                np.isnan(said[:, rows]), np.nanmean(said[:, rows], axis=0), said[:, rows]
             )
-        return Ballots(probs, votes, count_votes(votes, probs, self._config))
+        probs, doubts = said[:, :, :NUM_ACTIONS], said[:, :, NUM_ACTIONS]
+        return Ballots(probs, doubts, votes, count_votes(votes, probs, self._config))
 
     def _parts(self, batch: Batch) -> Iterator[list[Batch]]:
         for first in range(0, len(batch.features), EVENTS_TOGETHER):

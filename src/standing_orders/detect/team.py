@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from standing_orders.detect.actions import ALLOW, BLOCK
+from standing_orders.detect.actions import BLOCK
 from standing_orders.detect.config import DetectConfig, Mode, RulesConfig
 from standing_orders.detect.costs import Game, play
 from standing_orders.detect.data.events import Events, Sessions, Task
@@ -23,6 +23,7 @@ from standing_orders.detect.engine import (
     ask,
     count_votes,
     opinion_of,
+    suspicion_of,
 )
 from standing_orders.detect.network import TeamNetwork
 from standing_orders.detect.rules import Rule, RuleBook, Shield, Streams, default_rules
@@ -74,8 +75,8 @@ class Team:
             part = prepare(events.take_sessions(chunk), self.config)
             batch = Batch(part.features, part.sessions.index, part.sessions.place == 0)
             told.append([torch.stack(one) for one in zip(*ask(agents, batch), strict=True)])
-        log_probs, hidden = (torch.cat(one, dim=1) for one in zip(*told, strict=True))
-        return self._judge(log_probs, hidden, events.sessions)
+        log_probs, hidden, doubts = (torch.cat(one, dim=1) for one in zip(*told, strict=True))
+        return self._judge(log_probs, hidden, doubts, events.sessions)
 
     def judge_rows(self, features: Tensor, sessions: Sessions) -> Judged:
         """Judge events that are prepared already, (num_events, num_features), for learning.
@@ -83,16 +84,20 @@ class Team:
         All at once, so its last bits may differ from those of `judge`.
         """
         with torch.no_grad():
-            log_probs, hidden = self.network.act(features, sessions)
-        return self._judge(log_probs, hidden, sessions)
+            told = self.network.tell(features)
+            log_probs, hidden = self.network.act(told, sessions)
+        return self._judge(log_probs, hidden, self.network.doubts(told), sessions)
 
-    def _judge(self, log_probs: Tensor, hidden: Tensor, sessions: Sessions) -> Judged:
+    def _judge(
+        self, log_probs: Tensor, hidden: Tensor, doubts: Tensor, sessions: Sessions
+    ) -> Judged:
         probs, likeliest = opinion_of(log_probs)
-        votes = likeliest.T
-        outcomes, shielded = self.outcomes([votes], probs, sessions)
+        votes, lean = likeliest.T, float(self.network.lean)
+        scores = suspicion_of(probs, doubts.numpy(), lean)
+        outcomes, shielded = self.outcomes([votes], probs, scores, sessions)
         outcome = next(outcomes)
         return Judged(
-            scores=suspicion_of(probs),
+            scores=scores,
             actions=outcome.actions,
             log_probs=log_probs,
             hidden=hidden,
@@ -103,20 +108,22 @@ class Team:
         )
 
     def outcomes(
-        self, ballots: Iterable[Votes], probs: NDArray[np.float64], sessions: Sessions
+        self,
+        ballots: Iterable[Votes],
+        probs: NDArray[np.float64],  # (agents, num_events, NUM_ACTIONS)
+        scores: NDArray[np.float64],  # (num_events,)
+        sessions: Sessions,
     ) -> tuple[Iterator[Outcome], dict[str, Any] | None]:
         """Outcomes of several votes on the same events, after the shield, and what that did.
 
-        Liars do not change the probabilities, which `average` goes by.
+        Liars change neither the probabilities, which `average` goes by, nor the score.
         """
         proposed = (count_votes(votes, probs, self.config.team) for votes in ballots)
         if self._book is None or not self._book.rules_of("shield"):
             return proposed, None
         counted = list(proposed)
         actions = np.stack([one.actions for one in counted], axis=1)
-        actions, counts = apply_shield(
-            self._book, actions, suspicion_of(probs), sessions, self.task
-        )
+        actions, counts = apply_shield(self._book, actions, scores, sessions, self.task)
         pairs = zip(counted, actions.T, strict=True)
         return (Outcome(column, one.has_quorum) for one, column in pairs), counts
 
@@ -195,11 +202,6 @@ def _enforced(config: RulesConfig, names: list[str]) -> dict[str, str]:
                 f"rules.enforce = {text!r}: {mode!r}: must be one of {', '.join(MODES)}"
             )
     return modes
-
-
-def suspicion_of(probs: NDArray[np.float64]) -> NDArray[np.float64]:  # (agents, rows, 4) -> (rows,)
-    """The team's score: the chance of any action but allow, mean over the agents."""
-    return np.clip(1 - probs[:, :, ALLOW].mean(axis=0), 0.0, 1.0)
 
 
 def as_streams(

@@ -10,6 +10,7 @@ import torch
 from standing_orders.detect.config import DetectConfig, LearnConfig, RulesConfig, TeamConfig
 from standing_orders.detect.data.events import DataSet, Events
 from standing_orders.detect.data.synthetic import make_sessions
+from standing_orders.detect.engine import suspicion_of
 from standing_orders.detect.learn.trainer import Trainer, budget_of
 from standing_orders.errors import ConfigError, NumericsError, VotingError
 
@@ -200,6 +201,22 @@ def test_trees_decide_before_anything_is_learned() -> None:
     assert record["team"]["f1"] > 0.85  # out of fold
     blind = Trainer(config_of({"learning_rate": 1e-9}), data).step()
     assert blind["team"]["f1"] < 0.6
+
+
+def test_suspicion_leans_on_trees_that_decide_first() -> None:
+    data = make_records(1_200)
+    team = Trainer(config_of(trees=20), data).team
+    told = team.network.tell(torch.from_numpy(data.test.features))
+    judged, doubts = team.judge(data.test), team.network.doubts(told).numpy()
+    assert np.abs(doubts).max() > 1
+    lean = float(team.network.lean)
+    assert 0 < lean < 1
+    np.testing.assert_allclose(judged.scores, suspicion_of(judged.probs, doubts, lean))
+    rows = team.judge_rows(torch.from_numpy(data.test.features), data.test.sessions)
+    np.testing.assert_allclose(judged.scores, rows.scores)
+    assert not np.allclose(judged.scores, 1 - judged.probs[:, :, 0].mean(axis=0), atol=1e-3)
+    sessions = Trainer(config_of(trees=20), make_sessions(0, num_sessions=60))
+    assert sessions.network.lean == 0
 
 
 def test_a_copy_with_a_lie_is_of_the_same_fold_as_the_session_it_is_of() -> None:

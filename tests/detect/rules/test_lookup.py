@@ -7,7 +7,7 @@ import pytest
 
 from standing_orders.detect.data.events import Sessions, Task
 from standing_orders.detect.rules import Rule, RuleBook, Shield
-from standing_orders.detect.rules.lookup import fits_a_table, shield_by_tables
+from standing_orders.detect.rules.lookup import TableShield, fits_a_table, shield_by_tables
 
 RULES = (
     Rule(name="blocking", formula="blocked_share <= 0.2", mode="shield", scope="stream",
@@ -46,6 +46,19 @@ def test_decisions_and_counts_are_those_of_the_shield(task: Task, number: int) -
     assert np.array_equal(found, expected)
     assert counts == expected_counts
     assert counts["replaced"] > 0
+
+
+def test_in_pieces_with_some_of_the_past_retold_the_decisions_are_the_same() -> None:
+    proposed = np.random.default_rng(4).choice(4, size=200, p=[0.4, 0.3, 0.2, 0.1])
+    book = RuleBook(RULES, check=False)
+    expected, _ = by_events(book, proposed[:, None], Sessions.of_lengths([200]), "records")
+    tables = TableShield(book)
+    found = [tables.apply(part) for part in np.split(proposed[:90], [1, 2, 40])]
+    told = TableShield(book)
+    told.note(np.concatenate(found)[-10:])  # the longest window, and the event before it
+    found.append(told.apply(proposed[90:]))
+    assert np.array_equal(np.concatenate(found), expected[:, 0])
+    assert not np.array_equal(expected[:, 0], proposed)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,13 @@ import pyarrow.csv as pa_csv
 import pytest
 
 import standing_orders
+from standing_orders.detect.config import RulesConfig
 from standing_orders.detect.data.sessions import GAP
 from standing_orders.detect.learn.run import load_team
 from standing_orders.detect.service.judge import Follower, Judge, Options, open_team
+from standing_orders.detect.service.rules import Watch
 from standing_orders.detect.service.verdicts import Verdicts
+from standing_orders.detect.team import make_book
 from standing_orders.errors import CheckpointError
 from tests.detect.service.conftest import make_rows
 
@@ -92,6 +95,30 @@ def test_memory_and_monitors_go_on_from_a_snapshot(sessions: Path) -> None:
     assert whole.tally.to_json() == second.tally.to_json()
 
 
+def test_a_shield_of_records_decides_by_tables_as_event_by_event(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    book = make_book(RulesConfig(mode="shield"), "records")
+    proposed = np.random.default_rng(1).choice(4, size=600, p=[0.5, 0.2, 0.2, 0.1])
+    doubts, counts = np.zeros(600), np.ones(600, dtype=np.bool_)
+
+    def decide() -> np.ndarray:
+        watch, parts = Watch(book, "records"), np.split(np.arange(600), [1, 7, 450])
+        told = []
+        for rows in parts:
+            told.append(watch.decide(proposed[rows], doubts[rows], [])[0])
+            watch.margins(told[-1], doubts[rows], [], counts[rows])
+            other = Watch(book, "records")  # as after a kill
+            other.load_arrays(watch.to_arrays())
+            watch = other
+        return np.concatenate(told)
+
+    by_tables = decide()
+    monkeypatch.setattr("standing_orders.detect.service.rules.fits_a_table", lambda rule: False)
+    assert np.array_equal(by_tables, decide())
+    assert not np.array_equal(by_tables, proposed)
+
+
 def test_rows_that_do_not_fit_are_judged_by_the_rest_and_named(judge: Judge) -> None:
     rows = make_rows(4, 9)
     rows[1]["bytes"], rows[2]["proto"] = "many", "quic"
@@ -122,9 +149,9 @@ def test_the_reasons_are_exact_ablations(judge: Judge, records: Path) -> None:
     assert told.why and set(told.why) == set(np.flatnonzero(told.actions).tolist())
     standard = judge.standard
     features = standard.schema.read(table).features
-    from standing_orders.detect.engine import Batch
-    from standing_orders.detect.team import suspicion_of
+    from standing_orders.detect.engine import Batch, suspicion_of
 
+    lean = float(judge.team.network.lean)
     for index, reasons in told.why.items():
         effects = {}
         for column in dict.fromkeys(standard.sources):
@@ -132,7 +159,8 @@ def test_the_reasons_are_exact_ablations(judge: Judge, records: Path) -> None:
             of = [i for i, source in enumerate(standard.sources) if source == column]
             changed[:, of] = np.array(standard.typical, dtype=np.float32)[of]
             ballots = judge.engine().judge(Batch(changed, np.zeros(1, int), np.ones(1, bool)))
-            effects[column] = told.scores[index] - suspicion_of(ballots.probs)[0]
+            score = suspicion_of(ballots.probs, ballots.doubts, lean)[0]
+            effects[column] = told.scores[index] - score
         best = sorted(effects, key=lambda name: -effects[name])[:2]
         assert [one.column for one in reasons] == [name for name in best if effects[name] > 0]
         assert all(one.effect == effects[one.column] for one in reasons)

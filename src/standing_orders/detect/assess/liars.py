@@ -65,7 +65,7 @@ def assess_liars(team: Team, judged: Judged, data: DataSet) -> list[LiarFigures]
         )
     ]
     ballots = (_cast(team, judged, game, *trial) for trial in trials)
-    outcomes, _ = team.outcomes(ballots, judged.probs, game.sessions)
+    outcomes, _ = team.outcomes(ballots, judged.probs, judged.scores, game.sessions)
     found: dict[tuple[str, int], list[dict[str, float]]] = {}
     for (kind, liars), outcome in zip(trials, outcomes, strict=True):
         figures = vote_figures(outcome.actions, game, data.task)
@@ -120,7 +120,7 @@ def agree_by_messages(
     rows, game = whole.sessions.rows(chosen), whole.take(chosen)
     found = list(_agreements(team, judged.votes[rows], game.has_begun, batch))
     ballots = [agreement.ballots for _, _, agreement in found]
-    outcomes, _ = team.outcomes(ballots, judged.probs[:, rows], game.sessions)
+    outcomes, _ = team.outcomes(ballots, judged.probs[:, rows], judged.scores[rows], game.sessions)
     name = main_figure(data.task)
     return [
         {

@@ -40,6 +40,7 @@ NO_BETTER = "no better on validation"  # why a run ends before its budget is use
 _BEST = "best."
 _HEADS = 1  # group of the optimiser, see `_optimiser`
 _MIN_ENTROPY = 0.02  # by which worths become logits
+_LEAN = 2 / 3  # on trees that decide first, see `TeamNetwork`
 
 
 @dataclass
@@ -86,6 +87,7 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
                 assert config.learn.entropy is not None  # settled
                 scale = config.learn.reward_scale / max(config.learn.entropy, _MIN_ENTROPY)
                 network.worths.copy_(torch.from_numpy(config.costs.rewards() * scale))
+                network.lean.fill_(_LEAN)
             self._features = fit_trees(
                 network, (events, self.game.has_begun), (validation, self._validation.has_begun),
                 origins=origins, seed=config.seed,
@@ -213,7 +215,9 @@ class Trainer(learner.Learner[TeamNetwork, Progress]):
         reward = float(play(game, judged.actions).rewards.sum() / game.sessions.num_sessions)
         if self.team.task == "sessions":
             return reward
-        return reward + sweep(judged.scores, game.is_threat).pr_auc
+        # Without what the trees say by themselves, which would be the same whatever is learned.
+        own = 1 - judged.probs[:, :, ALLOW].mean(axis=0)
+        return reward + sweep(own, game.is_threat).pr_auc
 
     def _learn_from_validation(self) -> tuple[dict[str, float | None], list[dict[str, Any]]]:
         """Let constraint heads and prices learn from events that the actors do not.

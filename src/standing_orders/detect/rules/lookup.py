@@ -2,9 +2,11 @@
 
 Such a rule depends on the decision, whether it changed, and how many changes and blocks its window
 holds, so its verdicts are a table of four small whole numbers, filled in once by the rule itself. A
-compiled loop then goes through whole streams; `Shield` does the same for any rule, event by event.
+compiled loop then goes through whole streams, or through the next events of one; `Shield` does the
+same for any rule, event by event.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +23,9 @@ from standing_orders.detect.rules.signals import observable_signals
 from standing_orders.rules.stl import Monitor, history
 
 MAX_WINDOW = 500  # events; a longer one makes a large table
+_Ints = NDArray[np.int64]
+_Tables = tuple[NDArray[np.bool_], _Ints, _Ints, NDArray[np.bool_]]
+_Past = tuple[_Ints, _Ints, _Ints, _Ints]  # see `_go_through`: recent, sums, seen and last
 
 
 def fits_a_table(rule: Rule) -> bool:
@@ -32,9 +37,7 @@ def fits_a_table(rule: Rule) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _tabulate(
-    rules: tuple[Rule, ...],
-) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+def _tabulate(rules: tuple[Rule, ...]) -> _Tables:
     """Ask each rule about every case there is; tables for `_go_through`, one behind the other."""
     parts, windows = [], [rule.window for rule in rules]
     for rule, window in zip(rules, windows, strict=True):
@@ -70,7 +73,8 @@ def shield_by_tables(
     actions = proposed.T.copy()
     totals = np.zeros(3 + len(rules), dtype=np.int64)
     for row in actions:
-        _go_through(row, sessions.starts, task == "sessions", *tables, DISTANCE, totals)
+        past = _no_past(rules)
+        _go_through(row, sessions.starts, task == "sessions", *tables, DISTANCE, *past, totals)
     decisions, replaced, unavoidable, *by_rule = totals.tolist()
     names = (rule.name for rule in rules)
     return np.ascontiguousarray(actions.T), {
@@ -79,6 +83,37 @@ def shield_by_tables(
         "unavoidable": unavoidable,
         "replaced_by_rule": dict(zip(names, by_rule, strict=True)),
     }
+
+
+class TableShield:
+    """A shield whose rules fit a table, over one stream without sessions, as it arrives."""
+
+    def __init__(self, book: RuleBook) -> None:
+        self._rules = book.rules_of("shield")
+        self._past = _no_past(self._rules)
+
+    def apply(self, proposed: NDArray[np.int64]) -> NDArray[np.int64]:  # both (num_events,)
+        """Decide about the next events, one after the other; the result is what is done."""
+        return self._pass(proposed, _tabulate(self._rules))
+
+    def note(self, taken: NDArray[np.int64]) -> None:  # (num_events,)
+        """Take what is done about the next events as it is."""
+        broken, offsets, windows, of_session = _tabulate(self._rules)
+        self._pass(taken, (np.zeros_like(broken), offsets, windows, of_session))
+
+    def _pass(self, proposed: NDArray[np.int64], tables: _Tables) -> NDArray[np.int64]:
+        actions, starts = proposed.copy(), np.array([0, len(proposed)])
+        totals = np.zeros(3 + len(self._rules), dtype=np.int64)
+        _go_through(actions, starts, False, *tables, DISTANCE, *self._past, totals)
+        return actions
+
+
+def _no_past(rules: Sequence[Rule]) -> _Past:
+    """What is remembered before the first event."""
+    num_rules, longest = len(rules), max(rule.window for rule in rules)
+    recent = np.zeros((2, num_rules, longest), dtype=np.int64)
+    seen, last = np.zeros((2, num_rules), dtype=np.int64)
+    return recent, np.zeros_like(recent[:, :, 0]), seen, last
 
 
 @jit
@@ -91,13 +126,14 @@ def _go_through(
     windows: NDArray[np.int64],  # (num_rules,)
     of_session: NDArray[np.bool_],  # (num_rules,): begins anew with each session
     distance: NDArray[np.int64],  # (NUM_ACTIONS, NUM_ACTIONS)
+    recent: NDArray[np.int64],  # (2, num_rules, longest window): blocks and changes; moves on
+    sums: NDArray[np.int64],  # (2, num_rules): of them over the window; moves on
+    seen: NDArray[np.int64],  # (num_rules,): events; moves on
+    last: NDArray[np.int64],  # (num_rules,): action; moves on
     totals: NDArray[np.int64],  # decisions, replaced, unavoidable, replaced by each rule: added to
 ) -> None:
     """One decider's stream, event by event."""
     num_rules = len(windows)
-    recent = np.zeros((2, num_rules, windows.max()), dtype=np.int64)  # blocks and changes
-    sums = np.zeros((2, num_rules), dtype=np.int64)
-    seen, last = np.zeros((2, num_rules), dtype=np.int64)
     first = np.zeros(num_rules, dtype=np.int64)  # what the proposed action breaks
     for session in range(len(starts) - 1):
         for event in range(starts[session], starts[session + 1]):

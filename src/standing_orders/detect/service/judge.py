@@ -15,7 +15,14 @@ from standing_orders.detect.data.drift import count_columns
 from standing_orders.detect.data.events import Events
 from standing_orders.detect.data.options import fill_options
 from standing_orders.detect.data.sessions import GAP
-from standing_orders.detect.engine import Agent, Batch, JudgeEngine, LocalEngine, agents_of
+from standing_orders.detect.engine import (
+    Agent,
+    Batch,
+    JudgeEngine,
+    LocalEngine,
+    agents_of,
+    suspicion_of,
+)
 from standing_orders.detect.learn.run import load_alone
 from standing_orders.detect.service.rules import Watch
 from standing_orders.detect.service.sessions import NO_ROW, Arrivals, HistoryTable, SessionTable
@@ -23,7 +30,7 @@ from standing_orders.detect.service.summary import SCORE, Summary, Tally, drift_
 from standing_orders.detect.service.verdicts import Verdicts, merge, unreadable
 from standing_orders.detect.service.why import Explainer
 from standing_orders.detect.standard import Standard
-from standing_orders.detect.team import Team, make_book, prepare, suspicion_of
+from standing_orders.detect.team import Team, make_book, prepare
 from standing_orders.errors import ConfigError
 
 SESSION = "session"  # the column of sessions where training named none
@@ -106,6 +113,7 @@ class Follower:
         team, standard = judge.team, judge.standard
         self.judge_, self.options, self.standard = judge, options, standard
         self.engine = engine or judge.engine()
+        self._lean = float(team.network.lean)
         self._with_ends = team.config.session_end and judge.session is not None
         self.sessions = SessionTable(options.max_sessions, options.idle, with_ends=self._with_ends)
         self.history = HistoryTable(len(standard.schema.encoder.columns))
@@ -114,7 +122,7 @@ class Follower:
         has_memory = team.config.team.network == "lstm"
         self._explainer = (
             None if has_memory or not options.why
-            else Explainer(agents_of(team.network), standard)
+            else Explainer(team.network, standard)
         )  # fmt: skip
 
     def judge(self, table: pa.Table, faults: dict[int, str] | None = None) -> Verdicts:
@@ -198,7 +206,7 @@ class Follower:
         prepared, slots = self._prepare(arrivals, features)
         batch = Batch(prepared, slots, arrivals.places == 0)
         ballots = self.engine.judge(batch)
-        scores = suspicion_of(ballots.probs)
+        scores = suspicion_of(ballots.probs, ballots.doubts, self._lean)
         self.tally.add_bins({SCORE: self.standard.scores.count(NumericColumn(SCORE, scores))})
         proposed = ballots.outcome.actions
         actions, counts = self.watch.decide(proposed, scores, arrivals.sessions)

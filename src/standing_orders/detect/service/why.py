@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from standing_orders.detect.engine import Agent, Batch, ask, opinion_of
+from standing_orders.detect.engine import Batch, agents_of, ask, opinion_of, suspicion_of
+from standing_orders.detect.network import TeamNetwork
 from standing_orders.detect.standard import Standard
-from standing_orders.detect.team import suspicion_of
 from standing_orders.detect.views import EVERYBODY
 
 _ROWS_AT_ONCE = 20_000
@@ -25,8 +25,8 @@ class Reason:
 class Explainer:
     """Ablation, column by column, exactly, for agents without memory: no gradient stands for it."""
 
-    def __init__(self, agents: list[Agent], standard: Standard) -> None:
-        self._agents = agents
+    def __init__(self, network: TeamNetwork, standard: Standard) -> None:
+        self._agents, self._lean = agents_of(network), float(network.lean)
         self._typical = np.array(standard.typical, dtype=np.float32)
         sources = np.array(standard.sources)
         self.columns = [name for name in dict.fromkeys(standard.sources) if name != EVERYBODY]
@@ -53,8 +53,9 @@ class Explainer:
     def _scores(self, features: NDArray[np.float32]) -> NDArray[np.float64]:  # (num_rows,)
         num_rows = len(features)
         batch = Batch(features, np.arange(num_rows), np.ones(num_rows, dtype=np.bool_))
-        told = torch.stack([log_probs for log_probs, _ in ask(self._agents, batch)])
-        return suspicion_of(opinion_of(told)[0])
+        told = zip(*ask(self._agents, batch), strict=True)
+        log_probs, _, doubts = (torch.stack(one) for one in told)
+        return suspicion_of(opinion_of(log_probs)[0], doubts.numpy(), self._lean)
 
     def reasons(
         self,
