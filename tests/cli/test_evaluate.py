@@ -6,8 +6,9 @@ import pytest
 
 from standing_orders.cage2.actions import encode
 from standing_orders.config import SimConfig
-from standing_orders.evaluate import card, opening
+from standing_orders.evaluate import card
 from standing_orders.evaluate.obedience import Obedience, measure_obedience
+from standing_orders.learn import opening
 from standing_orders.version import VERSION
 from tests.cli.commands import run
 
@@ -91,7 +92,7 @@ def test_what_cannot_be_planned_is_refused(
 def test_a_planned_opening_is_scored_and_named(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "_decoys", lambda: [encode("DecoyApache", "User2")])
+    monkeypatch.setattr(opening, "useful_decoys", lambda: [encode("DecoyApache", "User2")])
     monkeypatch.setattr(opening, "_ROUNDS", ())
     monkeypatch.setattr(opening, "_CHECK_EPISODES", 300)
     words = ("evaluate", "--policy", "zoo/leaderboard", "--plan", "1", "--red", "meander")
