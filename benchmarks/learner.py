@@ -131,7 +131,12 @@ def any_order(task: Task) -> None:
         for game, seed in product(GAMES, task.seeds):
             network, config = load_network(any_order_run(task, game, seed))
             measured = told_each_order(task, game, LearnedDefender(network, name="any"))
-            add(game=game, seed=seed, episodes=config.episodes, **summary(measured))
+            first = RANKS[task.orders, ENTERPRISE] < RANKS[task.orders, USER]
+            returns = np.array([one.measured.mean_return for one in measured])
+            add(
+                game=game, seed=seed, episodes=config.episodes, **summary(measured),
+                enterprise_first=_mean(returns[first]), user_first=_mean(returns[~first]),
+            )  # fmt: skip
 
 
 def told_each_order(task: Task, game: str, policy: OrderFollower) -> list[Obedience]:
@@ -195,12 +200,10 @@ def cost(task: Task) -> None:
             truth = oracle.mean(axis=1)[task.orders] / TENTHS_PER_POINT
             score = card.score(options["red"], 100)
             is_free = truth >= 1.1 * truth.max()  # costs the oracle at most a tenth
-            first = RANKS[task.orders, ENTERPRISE] < RANKS[task.orders, USER]
             add(
                 game=game, **figures_of("unconstrained", score),
                 orders=f"{returns.mean():.2f}", best=f"{returns.max():.2f}",
                 worst=f"{returns.min():.2f}",
-                enterprise_first=_mean(returns[first]), user_first=_mean(returns[~first]),
                 within_tenth=int((returns >= 1.1 * score.mean).sum()),
                 free_by_nature=int(is_free.sum()), mean_of_free=f"{returns[is_free].mean():.2f}",
                 oracle_best=f"{truth.max():.2f}", oracle_worst=f"{truth.min():.2f}",

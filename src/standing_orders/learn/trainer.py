@@ -206,6 +206,12 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
         chosen = generator.choice(NUM_ORDERS, size=self.config.orders_per_update, replace=False)
         return np.resize(chosen, count)
 
+    def _every_order(self, count: int) -> NDArray[np.int64]:
+        """For a comparison: all orders that are trained, each against all red agents."""
+        if self.config.order != ANY_ORDER:
+            return self._orders(count)
+        return np.resize(np.repeat(np.arange(NUM_ORDERS), self.collector.spec.num_reds), count)
+
     def _switches(self, orders: NDArray[np.int64]) -> Switches | None:
         """Another order for some of the episodes, each from a random step on."""
         rate, horizon = self.config.order_switch_rate, self.collector.spec.horizon
@@ -291,9 +297,7 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
 
         def play(opening: tuple[int, ...], count: int, seed: int) -> NDArray[np.float64]:
             reds = self.collector.spec.num_reds
-            orders = self._orders(count * reds)
-            if config.order == ANY_ORDER:
-                orders = np.repeat(np.resize(np.arange(NUM_ORDERS), count), reds)
+            orders = self._every_order(count * reds)
             progress.opening_episodes += len(orders)
             rollout = collect(self.collector, self.network, orders, seed=seed, opening=opening)
             return rollout.rewards.sum(axis=0).reshape(count, reds).T
@@ -317,7 +321,8 @@ class Trainer(learner.Learner[ActorCritic, Progress]):
             return None
         count = config.validation_episodes
         seed = child_seed(config.seed, "validation")
-        found = collect(self.collector, self.network, self._orders(count), seed=seed).mean_return
+        orders = self._every_order(count)
+        found = collect(self.collector, self.network, orders, seed=seed).mean_return
         progress.validation_episodes += count
         ended = {"start": progress.start, "return": found, "episodes": progress.validation_episodes}
         if progress.best_return is None or found > progress.best_return:
