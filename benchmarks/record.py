@@ -3,6 +3,7 @@
 python benchmarks/record.py leaderboard
 python benchmarks/record.py cyborg --cyborg-path CHECKOUT    # of commit 606813b
 python benchmarks/record.py unconstrained
+python benchmarks/record.py aids
 python benchmarks/record.py means
 python benchmarks/record.py defence
 """
@@ -47,6 +48,13 @@ MEANS: dict[str, dict[str, Any]] = {
     "falling entropy": {"entropy": 0.002, "final_entropy": None},
     "a nearer horizon": {"gamma": 0.99, "gae_lambda": 0.95},
 }
+# What helps the preset `unconstrained` to learn, and how it is switched off.
+AIDS: dict[str, dict[str, Any]] = {
+    "foresight": {"ppo": {"foresight": False}},
+    "tried decoys": {"try_decoys": False},
+    "a planned opening": {"opening": 0},
+    "several starts": {"starts": 1},
+}
 
 
 @dataclass(frozen=True)
@@ -54,20 +62,20 @@ class Task:
     """What to measure, and where the runs are."""
 
     what: tyro.conf.Positional[
-        Literal["leaderboard", "cyborg", "unconstrained", "means", "defence"]
+        Literal["leaderboard", "cyborg", "unconstrained", "aids", "means", "defence"]
     ]
     folder: Path = Path("runs/benchmark")
     reds: tuple[Literal["b_line", "meander"], ...] = ("b_line", "meander")
     seeds: tuple[int, ...] = (11, 12, 13, 14, 15)  # none of them was used for choosing settings
     cyborg_path: str | None = None  # cyborg: a checkout at the leaderboard's commit
-    means_episodes: int = 15_000  # means, defence: budget of each run, those with all of them too
+    means_episodes: int = 15_000  # aids, means, defence: budget of each run, also with all of them
     quick: bool = False  # a handful of episodes: shows that it runs, writes no result
     results: Path = results.FOLDER  # where the result goes
 
     def preset(self, name: str, **changes: Any) -> TrainConfig:
         """A preset with some values changed."""
         if self.quick:
-            changes |= {"episodes": 20, "update_episodes": 20, "validation_episodes": 2}
+            changes |= {"episodes": 20, "update_episodes": 10, "validation_episodes": 2}
         config: TrainConfig = preset(name, **changes)
         return config
 
@@ -168,6 +176,28 @@ def unconstrained(task: Task) -> None:
             add(red=red, seed=seed, **cells, seconds=seconds)
 
 
+def aids(task: Task) -> None:
+    """What each aid contributes: the return without it, on the first three seeds."""
+    rests_on = (
+        f"{task.means_episodes} training episodes, n = 1000 fresh episodes, rules head, 100 steps, "
+        "actions drawn; standard errors"
+    )
+    ppo = find_preset("unconstrained").values["ppo"]
+    with task.table(rests_on) as add:
+        for red, name in product(task.reds, ("nothing", *AIDS)):
+            cells: dict[str, str] = {}
+            for number, seed in enumerate(task.seeds[:3], start=1):
+                values = AIDS.get(name, {})
+                config = task.preset(
+                    "unconstrained", red=red, seed=seed, episodes=task.means_episodes,
+                    **values | {"ppo": ppo | values.get("ppo", {})},
+                )  # fmt: skip
+                path = f"aids-{red}-{name.replace(' ', '-')}-{task.means_episodes}-{seed}"
+                card = card_of(task, trained(task, path, config)[0], (red,), is_greedy=False)
+                cells |= figures_of(f"seed_{number}", card.score(red, 100))
+            add(red=red, without=name, **cells)
+
+
 def without(task: Task, means: str, seed: int, num_episodes: int) -> Path:
     """A run of the preset without one of its means; `nothing`: with all of them."""
     ppo = find_preset("leaderboard").values["ppo"] | MEANS.get(means, {})
@@ -212,6 +242,7 @@ COMMANDS: dict[str, Callable[[Task], None]] = {
     "leaderboard": leaderboard,
     "cyborg": cyborg,
     "unconstrained": unconstrained,
+    "aids": aids,
     "means": means,
     "defence": defence,
 }
