@@ -111,8 +111,7 @@ GAMES: dict[str, dict[str, Any]] = {
     "b_line-late": {"red": "b_line", "head_start": 20},
     "meander-late": {"red": "meander", "head_start": 30, "red_tempo": 2},
 }
-# Several types are held for most of an episode.
-MORE_EPISODES = {"b_line-late": 40_000, "meander-late": 40_000}
+MORE_EPISODES = {"meander-late": 40_000}  # several types are held for most of an episode
 ENTERPRISE, USER = UNIT_TYPES.index("enterprise"), UNIT_TYPES.index("user")
 _SUMMARY = ("passed", "strict", "contested", "mean_return", "worst_return", "swap_gap")
 
