@@ -111,15 +111,13 @@ GAMES: dict[str, dict[str, Any]] = {
     "b_line-late": {"red": "b_line", "head_start": 20},
     "meander-late": {"red": "meander", "head_start": 30, "red_tempo": 2},
 }
-MORE_EPISODES = {"meander-late": 40_000}  # several types are held for most of an episode
 ENTERPRISE, USER = UNIT_TYPES.index("enterprise"), UNIT_TYPES.index("user")
 _SUMMARY = ("passed", "strict", "contested", "mean_return", "worst_return", "swap_gap")
 
 
 def any_order_run(task: Task, game: str, seed: int) -> Path:
     """The policy that follows whichever order it is told."""
-    more = {"episodes": MORE_EPISODES[game]} if game in MORE_EPISODES else {}
-    config = task.preset("fast", **(more | GAMES[game]), seed=seed)
+    config = task.preset("fast", **GAMES[game], seed=seed)
     return finished_run(task.folder / f"any-{game}-{seed}", config)
 
 
@@ -183,9 +181,7 @@ def cost(task: Task) -> None:
     with table(task, rests_on) as add:
         for game, options in GAMES.items():
             trained = any_order_run(task, game, task.seeds[0])
-            budget = load_network(trained)[1].episodes
             config = task.preset("fast", **options, seed=task.seeds[0], order="none")
-            config = config.model_copy(update={"episodes": budget})
             free, _ = load_network(finished_run(task.folder / f"free-{game}-{config.seed}", config))
             card = evaluate(
                 LearnedDefender(free, name="free"), config.part(GameConfig), reds=(options["red"],),

@@ -42,7 +42,7 @@ class Recipe:
 
 
 # Without what came later and would change the policies, and with them all tables that rest on them.
-_ANY = "train --preset fast --no-try-decoys --opening 0 --no-ppo.foresight"
+_ANY = "train --preset fast --no-try-decoys --opening 0 --no-ppo.foresight --no-ppo.useful-actions"
 RECIPES = {
     "any-b_line": Recipe("any order, B_line", f"{_ANY} --red b_line --seed 11"),
     "any-meander": Recipe("any order, Meander", f"{_ANY} --red meander --seed 11", "meander"),

@@ -243,7 +243,7 @@ class PpoConfig(PpoBase):
         True, description="Inputs: scans, exploits and decoys so far, for each host."
     )
     useful_actions: bool = Field(
-        False, description="Choose only among the 71 actions that can have an effect."
+        True, description="Choose only among the 71 actions that can have an effect."
     )
     lean: float | None = Field(
         None,
@@ -344,10 +344,10 @@ class LearnerConfig(GameConfig, SimulatorConfig, CollectConfig):
 
     @classmethod
     def of_run(cls, values: dict[str, Any]) -> Self:
-        """Older runs had no foresight."""
+        """Older runs had no foresight and chose among all actions."""
         ppo = values.get("ppo")
         if isinstance(ppo, dict):
-            values = values | {"ppo": {"foresight": False} | ppo}
+            values = values | {"ppo": {"foresight": False, "useful_actions": False} | ppo}
         return super().of_run(values)
 
     red: Opponent = Field("b_line", description="Red agent that attacks; 'mixed': all in turn.")
