@@ -16,13 +16,15 @@ from standing_orders.cage2.actions import (
     RESTORE,
 )
 from standing_orders.cage2.defenders import useful_actions
-from standing_orders.cage2.scenario import NUM_HOSTS, UNIT_TYPE_OF_HOST
+from standing_orders.cage2.scenario import NUM_HOSTS, UNIT_TYPE_OF_HOST, UNIT_TYPES
 from standing_orders.learn.inputs import InputLayout
 from standing_orders.rules.temporal import GROUP_OF_ACTION
 
 FIXES = torch.nonzero(torch.tensor((KIND_OF_ACTION == REMOVE) | (KIND_OF_ACTION == RESTORE)))[:, 0]
 FIX_TYPES = torch.tensor(UNIT_TYPE_OF_HOST)[torch.tensor(HOST_OF_ACTION)[FIXES]]  # (26,)
 _FORBIDDEN = -1e9  # a logit of probability zero that is still finite
+_FORBIDDEN_FIXES = torch.zeros(len(UNIT_TYPES), NUM_ACTIONS)  # what an unlawful type lowers
+_FORBIDDEN_FIXES[FIX_TYPES, FIXES] = _FORBIDDEN
 _FREE_ACTIONS = int((HOST_OF_ACTION < 0).sum())  # the first ones, of no host
 _GROUPS = torch.tensor(GROUP_OF_ACTION)
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
@@ -88,9 +90,7 @@ class Actor(nn.Sequential):
 
 def forbid_fixes(logits: Tensor, lawful: Tensor) -> Tensor:  # (rows, 145), (rows, 5)
     """Take all probability from the fixes of hosts whose type is not lawful (1: it is, 0: not)."""
-    lowered = torch.zeros_like(logits)
-    lowered[:, FIXES] = _FORBIDDEN * (1 - lawful[:, FIX_TYPES])
-    return logits + lowered
+    return torch.addmm(logits, 1 - lawful, _FORBIDDEN_FIXES)
 
 
 def forbid_kinds(logits: Tensor, ruled: Tensor) -> Tensor:  # (rows, 145), (rows, 5)
