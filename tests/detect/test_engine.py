@@ -91,3 +91,5 @@ def test_events_that_the_policy_is_as_sure_about_are_ranked_by_the_trees() -> No
     assert (np.diff(suspicion_of(probs, doubts, 2 / 3)) > 0).all()
     certain = np.array([[[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]]])
     assert suspicion_of(certain, np.zeros((1, 2)), 0.0) == pytest.approx([0, 1])
+    sure = np.array([[-2_000.0, 2_000.0]])  # of trees: beyond what an exponential can hold
+    assert suspicion_of(certain, sure, 1.0) == pytest.approx([0, 1])

@@ -69,15 +69,18 @@ def test_a_killed_worker_is_named_and_replaced_and_nothing_differs(name: Any) ->
     wanted = BatchCollector(SPEC).play(actor, make(40))
     with open_collector(SPEC, config, report=told.append) as collector:
         collector.play(actor, make(40))
-        victim = workers()[0]
-        os.kill(victim, signal.SIGKILL)
+        victims = workers()  # all: on a quick machine one worker plays everything
+        for victim in victims:
+            os.kill(victim, signal.SIGKILL)
         began = time.monotonic()
         found = collector.play(actor, make(40))
         assert time.monotonic() - began < 5 + 10  # noticed within 5 s; the rest is playing
     assert np.array_equal(found.inputs, wanted.inputs)
     assert np.array_equal(found.tallies, wanted.tallies)
-    assert len(told) == 1
-    assert f"process {victim}) was ended by signal 9 (SIGKILL)" in told[0]
+    ends = {f"(process {victim}) was ended by signal 9 (SIGKILL)" for victim in victims}
+    assert told
+    assert all(any(text in one for text in ends) for one in told)
+    assert len(told) == len(set(told))
     assert workers() == []
 
 
@@ -89,11 +92,13 @@ def test_a_hung_worker_is_replaced_after_the_timeout(name: Any) -> None:
     wanted = BatchCollector(SPEC).play(actor, make(8))
     with open_collector(SPEC, config, report=told.append) as collector:
         collector.play(actor, make(8))
-        os.kill(workers()[1], signal.SIGSTOP)
+        stopped = workers()
+        for worker in stopped:
+            os.kill(worker, signal.SIGSTOP)
         found = collector.play(actor, make(8))
     assert np.array_equal(found.actions, wanted.actions)
-    assert len(told) == 1
-    assert "gave no answer in time" in told[0]
+    assert 1 <= len(told) <= len(stopped)
+    assert all("gave no answer in time" in one for one in told)
     assert workers() == []
 
 

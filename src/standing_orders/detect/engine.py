@@ -227,7 +227,8 @@ def suspicion_of(
     allow, flag = probs[:, :, ALLOW], probs[:, :, ALERT:].sum(axis=-1)
     log_odds = np.log(np.maximum(flag, _LEAST)) - np.log(np.maximum(allow, _LEAST))
     mixed = (1 - lean) * log_odds + lean * doubts.astype(np.float64)
-    suspicions = 1 / (1 + np.exp(-mixed))
+    with np.errstate(over="ignore"):  # trees may be so sure that the suspicion is exactly 0
+        suspicions = 1 / (1 + np.exp(-mixed))
     return np.asarray(suspicions.mean(axis=0))
 
 
