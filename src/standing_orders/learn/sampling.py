@@ -5,7 +5,6 @@ from numpy.typing import NDArray
 
 from standing_orders.compiled import jit
 
-
 _VANISHED = -800.0  # the exponential of less is 0
 
 
