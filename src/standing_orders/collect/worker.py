@@ -22,6 +22,7 @@ from standing_orders.collect.rollout import Rollout
 from standing_orders.collect.shared import SharedBatch, SharedHandle
 from standing_orders.errors import StandingOrdersError
 
+_LOOK_AFTER = 100_000  # objects; a step of CybORG makes thousands and leaves no cycle behind
 READY, DONE, REFUSED, FAILED = "ready", "done", "refused", "failed"
 Reply = tuple[str, Any]
 
@@ -35,6 +36,7 @@ class EpisodeWorker:
     """
 
     def __init__(self, spec: GameSpec, recipe: Callable[[], Actor]) -> None:
+        gc.set_threshold(_LOOK_AFTER)
         self._actor = recipe()
         self._collector = BatchCollector(spec, at_once=spec.at_once)
 
@@ -72,6 +74,7 @@ class SliceWorker:
         index: int,
         num_workers: int,
     ) -> None:
+        gc.set_threshold(_LOOK_AFTER)
         self._rows = rows
         self._index = index
         self._shared = SharedBatch(num_envs, num_workers, handle=shared)
