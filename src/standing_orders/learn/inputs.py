@@ -218,11 +218,9 @@ class InputEncoder:
             belief.reset(observations)
         else:
             belief.update(self._last_actions, observations)
-        known = {
-            "belief": belief.held,
-            "privileged": belief.privileged,
-            "agent": belief.agent,
-        }
+        known = {"belief": belief.held}
+        if self.layout.has_full_belief:
+            known |= {"privileged": belief.privileged, "agent": belief.agent}
         if self.layout.has_foresight:
             known["upcoming"] = belief.foresee().reshape(len(out), -1)
             hosts, kinds = _DECOY_PLACES.T
