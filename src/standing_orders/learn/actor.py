@@ -87,7 +87,8 @@ class NetworkDefenders:
 
     def see(self, observations: NDArray[np.int8], out: NDArray[np.int8]) -> None:
         """Take in a step's observations and write the network's inputs."""
-        self._encoder.tell(self._plan.told_at(self._step))
+        if self._plan.switches is not None:
+            self._encoder.tell(self._plan.told_at(self._step))
         self._encoder.encode(observations, out)
         self._step += 1
 

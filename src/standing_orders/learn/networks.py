@@ -134,6 +134,7 @@ class ActorCritic(nn.Module):
         self._useless[useful_actions()] = 0.0
         self._useless[FIXES] = 0.0  # on User0 and Defender too: an order may ask for them first
         self._scale = torch.from_numpy(layout.scale)
+        self._blocks = layout.blocks
 
     def prepare(self, inputs: np.ndarray) -> Tensor:  # (rows, size) int8
         """Inputs as the networks take them."""
@@ -145,10 +146,10 @@ class ActorCritic(nn.Module):
         if self.layout.is_useful:
             logits = logits + self._useless
         if self.layout.rules:
-            logits = forbid_kinds(logits, prepared[:, self.layout.blocks["ruled"]])
+            logits = forbid_kinds(logits, prepared[:, self._blocks["ruled"]])
         if self.layout.certainty is None:
             return logits
-        return forbid_fixes(logits, prepared[:, self.layout.blocks["lawful"]])
+        return forbid_fixes(logits, prepared[:, self._blocks["lawful"]])
 
     def value(self, prepared: Tensor) -> Tensor:  # (rows, size) -> (rows,)
         """Expected discounted sum of the rewards to come."""
