@@ -111,14 +111,17 @@ GAMES: dict[str, dict[str, Any]] = {
     "b_line-late": {"red": "b_line", "head_start": 20},
     "meander-late": {"red": "meander", "head_start": 30, "red_tempo": 2},
 }
+MORE_EPISODES = {"meander-late": 80_000}  # several types are held for most of an episode
+ALONE = "user_priority"  # an order that is trained alone, too: blue has to wait most
 ENTERPRISE, USER = UNIT_TYPES.index("enterprise"), UNIT_TYPES.index("user")
 _SUMMARY = ("passed", "strict", "contested", "mean_return", "worst_return", "swap_gap")
 
 
-def any_order_run(task: Task, game: str, seed: int) -> Path:
-    """The policy that follows whichever order it is told."""
-    config = task.preset("fast", **GAMES[game], seed=seed)
-    return finished_run(task.folder / f"any-{game}-{seed}", config)
+def fast_run(task: Task, game: str, seed: int, order: str = "any") -> Path:
+    """A policy that follows whichever order it is told, one order or none."""
+    more = {"episodes": MORE_EPISODES[game]} if game in MORE_EPISODES else {}
+    config = task.preset("fast", **(more | GAMES[game]), seed=seed, order=order)
+    return finished_run(task.folder / f"fast-{order}-{game}-{seed}", config)
 
 
 def any_order(task: Task) -> None:
@@ -126,7 +129,7 @@ def any_order(task: Task) -> None:
     rests_on = f"n = 200 fresh episodes an order, {len(task.orders)} orders, {task.seeds_named}"
     with table(task, rests_on) as add:
         for game, seed in product(GAMES, task.seeds):
-            network, config = load_network(any_order_run(task, game, seed))
+            network, config = load_network(fast_run(task, game, seed))
             measured = told_each_order(task, game, LearnedDefender(network, name="any"))
             first = RANKS[task.orders, ENTERPRISE] < RANKS[task.orders, USER]
             returns = np.array([one.measured.mean_return for one in measured])
@@ -152,7 +155,7 @@ def by_construction(task: Task) -> None:
     )
     with table(task, rests_on) as add:
         for game, options in GAMES.items():
-            network, config = load_network(any_order_run(task, game, task.seeds[0]))
+            network, config = load_network(fast_run(task, game, task.seeds[0]))
             doubting = replace(network.layout, reds=RED_AGENTS)
             unsure = ActorCritic(doubting, hidden=config.ppo.hidden, activation="tanh", seed=0)
             unsure.load_state_dict(network.state_dict())
@@ -175,28 +178,21 @@ def cost(task: Task) -> None:
     best order, that order costs by nature.
     """
     rests_on = (
-        f"n = 200 fresh episodes an order, 2000 without one, {len(task.orders)} orders, policies "
-        f"of seed {task.seeds[0]}; oracle: n = 500 episodes an order; standard errors"
+        f"n = 200 fresh episodes an order, 2000 without one or of one alone, {len(task.orders)} "
+        f"orders, policies of seed {task.seeds[0]}; oracle: n = 500 episodes an order; standard "
+        "errors"
     )
     with table(task, rests_on) as add:
         for game, options in GAMES.items():
-            trained = any_order_run(task, game, task.seeds[0])
-            config = task.preset("fast", **options, seed=task.seeds[0], order="none")
-            free, _ = load_network(finished_run(task.folder / f"free-{game}-{config.seed}", config))
-            card = evaluate(
-                LearnedDefender(free, name="free"), config.part(GameConfig), reds=(options["red"],),
-                num_episodes=task.count(2_000), seed=EVALUATION_SEED,
-            )  # fmt: skip
-            told = told_each_order(
-                task, game, LearnedDefender(load_network(trained)[0], name="any")
-            )
+            network, _ = load_network(fast_run(task, game, task.seeds[0]))
+            told = told_each_order(task, game, LearnedDefender(network, name="any"))
+            score, alone = (score_of(task, game, order) for order in ("none", ALONE))
             returns = np.array([one.measured.mean_return for one in told])
             oracle = oracle_returns(SimConfig(**options), task.count(500), EVALUATION_SEED)
             truth = oracle.mean(axis=1)[task.orders] / TENTHS_PER_POINT
-            score = card.score(options["red"], 100)
             is_free = truth >= 1.1 * truth.max()  # costs the oracle at most a tenth
             add(
-                game=game, **figures_of("unconstrained", score),
+                game=game, **figures_of("unconstrained", score), **figures_of("alone", alone),
                 orders=f"{returns.mean():.2f}", best=f"{returns.max():.2f}",
                 worst=f"{returns.min():.2f}",
                 within_tenth=int((returns >= 1.1 * score.mean).sum()),
@@ -205,6 +201,17 @@ def cost(task: Task) -> None:
                 correlation="-" if np.ptp(truth) < 0.01  # all orders cost it the same
                 else f"{np.corrcoef(returns, truth)[0, 1]:.2f}",
             )  # fmt: skip
+
+
+def score_of(task: Task, game: str, order: str) -> Score:
+    """What the policy of one order earns, or of none, trained with the same budget."""
+    network, config = load_network(fast_run(task, game, task.seeds[0], order))
+    told = () if order == "none" else (Order.parse(order).index,)
+    card = evaluate(
+        LearnedDefender(network, name=order, orders=told), config.part(GameConfig),
+        reds=(config.red,), num_episodes=task.count(2_000), seed=EVALUATION_SEED,
+    )  # fmt: skip
+    return card.score(config.red, 100)
 
 
 def _mean(returns: NDArray[np.float64]) -> str:

@@ -107,7 +107,7 @@ def sweep(task: Task, game: str, base_seed: int) -> SearchState:
     if path.exists():
         return resume_search(path)
     training = learner.Task("any-order", task.folder, quick=task.quick)
-    base = learner.any_order_run(training, game, base_seed)
+    base = learner.fast_run(training, game, base_seed)
     each = BASE_EPISODES + task.training_episodes + task.episodes
     config = SearchConfig(
         **learner.GAMES[game], acquisition="sweep", order_episodes=task.training_episodes,

@@ -199,7 +199,7 @@ class PpoBase(Config):
     final_learning_rate: float | None = Field(
         2e-4, gt=0, le=1, description="Fall linearly to this over the budget; constant without it."
     )
-    epochs: int = Field(6, ge=1, strict=True, description="Passes over each batch.")
+    epochs: int = Field(3, ge=1, strict=True, description="Passes over each batch.")
     minibatches: int = Field(4, ge=1, strict=True, description="Gradient steps per pass.")
     clip: float = Field(0.2, gt=0, lt=1, description="Clip range of the probability ratio.")
     gae_lambda: float = Field(0.95, ge=0, le=1, description="Lambda of GAE.")
@@ -225,12 +225,12 @@ class PpoConfig(PpoBase):
     hidden: tuple[PositiveInt, ...] = Field(
         (64, 64), min_length=1, description="Hidden layer sizes."
     )
-    activation: Literal["tanh", "relu"] = Field("tanh", description="Activation function.")
+    activation: Literal["tanh", "relu"] = Field("relu", description="Activation function.")
     belief: bool = Field(
         True, description="Inputs: the probability that red holds each host, by the exact belief."
     )
     full_belief: bool = Field(
-        False,
+        True,
         description="Inputs: the probability that red is privileged on each host, and of each red "
         "agent, by the exact belief.",
     )
@@ -344,10 +344,11 @@ class LearnerConfig(GameConfig, SimulatorConfig, CollectConfig):
 
     @classmethod
     def of_run(cls, values: dict[str, Any]) -> Self:
-        """Older runs had no foresight and chose among all actions."""
+        """Older runs were told less and chose among all actions."""
         ppo = values.get("ppo")
         if isinstance(ppo, dict):
-            values = values | {"ppo": {"foresight": False, "useful_actions": False} | ppo}
+            older = {"full_belief": False, "foresight": False, "useful_actions": False}
+            values = values | {"ppo": older | ppo}
         return super().of_run(values)
 
     red: Opponent = Field("b_line", description="Red agent that attacks; 'mixed': all in turn.")
@@ -410,7 +411,7 @@ class TrainConfig(LearnerConfig):
         description="'any' order: share of the training episodes in which the order changes once, "
         "at a random step, to that of another episode.",
     )
-    episodes: int = Field(20_000, ge=1, strict=True, description="Budget of training episodes.")
+    episodes: int = Field(40_000, ge=1, strict=True, description="Budget of training episodes.")
     try_decoys: bool = Field(
         True,
         description="In each training episode place a random decoy at a random step, whatever the "

@@ -22,7 +22,10 @@ from standing_orders.learn.trainer import Trainer
 from standing_orders.rules.orders import Order
 from standing_orders.seeding import environment_seeds
 
-SMALL = {"hidden": (16,), "epochs": 2, "belief": False, "foresight": False, "memory": False}
+SMALL = {
+    "hidden": (16,), "epochs": 2, "belief": False, "full_belief": False, "foresight": False,
+    "memory": False,
+}  # fmt: skip
 BELIEVING = {"certainty": 0.95, "ppo": {"belief": True, "memory": True}}
 ALL_SCHEDULES = {
     "weight_stages": True, "small_updates": True, "soft_mask": True, "more_epochs": True,

@@ -61,9 +61,10 @@ class Ending:
         found = []
         played = self.run.played + self._start_episodes
         if played < ENOUGH:
+            usual = TrainConfig().episodes
             found.append(
-                f"barely trained: {played:,} episodes; the defaults take 20,000: go on with "
-                f"standing-orders train --resume --run {self._folder} --episodes 20000"
+                f"barely trained: {played:,} episodes; the defaults take {usual:,}: go on with "
+                f"standing-orders train --resume --run {self._folder} --episodes {usual}"
             )
         if not self.obeyed:
             return found
