@@ -41,17 +41,16 @@ class Recipe:
     red: str = "b_line"  # that a defender is scored against
 
 
-# Without what came later and would change the policies, and with them all tables that rest on them.
-_ANY = "train --preset fast --no-try-decoys --opening 0 --no-ppo.foresight --no-ppo.useful-actions"
+_ANY = "train --preset fast --seed 11"
 RECIPES = {
-    "any-b_line": Recipe("any order, B_line", f"{_ANY} --red b_line --seed 11"),
-    "any-meander": Recipe("any order, Meander", f"{_ANY} --red meander --seed 11", "meander"),
+    "any-b_line": Recipe("any order, B_line", f"{_ANY} --red b_line"),
+    "any-meander": Recipe("any order, Meander", f"{_ANY} --red meander", "meander"),
     "any-b_line-late": Recipe(
-        "any order, B_line 20 steps ahead", f"{_ANY} --red b_line --head-start 20 --seed 11"
+        "any order, B_line 20 steps ahead", f"{_ANY} --red b_line --head-start 20"
     ),
     "any-meander-late": Recipe(
         "any order, Meander 30 steps ahead, twice as fast",
-        f"{_ANY} --red meander --head-start 30 --red-tempo 2 --seed 501",
+        f"{_ANY} --red meander --head-start 30 --red-tempo 2 --episodes 80000",
         "meander",
     ),
     "leaderboard": Recipe(
