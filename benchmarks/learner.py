@@ -36,7 +36,7 @@ from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.run import load_network, resume, train
 from standing_orders.rules.lawful import LawfulPolicy
-from standing_orders.rules.orders import NAMED_ORDERS, NUM_ORDERS, RANKS
+from standing_orders.rules.orders import NAMED_ORDERS, NUM_ORDERS, RANKS, Order
 from standing_orders.runs.folder import RunFolder
 from standing_orders.search.oracle import oracle_returns
 
@@ -188,11 +188,13 @@ def cost(task: Task) -> None:
             told = told_each_order(task, game, LearnedDefender(network, name="any"))
             score, alone = (score_of(task, game, order) for order in ("none", ALONE))
             returns = np.array([one.measured.mean_return for one in told])
+            by_order = dict(zip(task.orders, returns, strict=True))
             oracle = oracle_returns(SimConfig(**options), task.count(500), EVALUATION_SEED)
             truth = oracle.mean(axis=1)[task.orders] / TENTHS_PER_POINT
             is_free = truth >= 1.1 * truth.max()  # costs the oracle at most a tenth
             add(
                 game=game, **figures_of("unconstrained", score), **figures_of("alone", alone),
+                told=f"{by_order.get(Order.parse(ALONE).index, np.nan):.2f}",
                 orders=f"{returns.mean():.2f}", best=f"{returns.max():.2f}",
                 worst=f"{returns.min():.2f}",
                 within_tenth=int((returns >= 1.1 * score.mean).sum()),
@@ -209,9 +211,9 @@ def score_of(task: Task, game: str, order: str) -> Score:
     told = () if order == "none" else (Order.parse(order).index,)
     card = evaluate(
         LearnedDefender(network, name=order, orders=told), config.part(GameConfig),
-        reds=(config.red,), num_episodes=task.count(2_000), seed=EVALUATION_SEED,
+        reds=(GAMES[game]["red"],), num_episodes=task.count(2_000), seed=EVALUATION_SEED,
     )  # fmt: skip
-    return card.score(config.red, 100)
+    return card.score(GAMES[game]["red"], 100)
 
 
 def _mean(returns: NDArray[np.float64]) -> str:

@@ -3,14 +3,20 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import collect
 import detect
+import knowledge
 import results
+from standing_orders.cage2.batch import Cage2Batch
+from standing_orders.cage2.scenario import NUM_HOSTS
 from standing_orders.cli.app import INTERRUPTED
+from standing_orders.config import SimConfig
 from standing_orders.errors import DataError
 from standing_orders.evaluate.bench_collect import Cell
+from standing_orders.learn.inputs import InputEncoder, InputLayout
 
 
 @dataclass(frozen=True)
@@ -58,3 +64,22 @@ def test_a_measurement_of_collectors_goes_on_from_its_file(tmp_path: Path) -> No
     results.write(path.name, rows, source="x; n = 1", folder=tmp_path)
     assert collect.read_cells(path) == cells
     assert collect.read_cells(tmp_path / "none.csv") == []
+
+
+def test_a_defender_that_is_told_the_truth_knows_who_is_held() -> None:
+    game, restore = SimConfig(red="meander", head_start=30, red_tempo=2), 139
+    layout = InputLayout(has_belief=True, has_foresight=True)
+    batch = Cage2Batch(20, game)
+    with knowledge.told_the_truth():
+        observations = batch.reset(seed=5)
+        encoder = InputEncoder(layout, np.zeros(20, np.int64), game)
+        for _ in range(30):
+            encoder.encode(observations, np.zeros((20, layout.size), np.int8))
+            assert encoder.belief is not None
+            held = batch.states["held"][:, None] >> np.arange(NUM_HOSTS) & 1
+            assert np.array_equal(encoder.belief.held, held)
+            assert np.all(encoder.belief.foresee().sum(axis=(1, 2)) <= 1)
+            actions = np.full(20, restore)
+            encoder.note(actions)
+            observations, _ = batch.step(actions)
+    assert type(InputEncoder(layout, np.zeros(1, np.int64), game).belief).__name__ == "Belief"

@@ -175,7 +175,8 @@ def _describe_table(observation: NDArray[np.uint32], picture: Picture, i: int) -
 
 
 @jit
-def _describe(memory: Memory, observation: NDArray[np.uint32], picture: Picture, i: int) -> None:
+def describe(memory: Memory, observation: NDArray[np.uint32], picture: Picture, i: int) -> None:
+    """Write what the belief of one environment says."""
     for host in range(NUM_HOSTS):
         picture.held[i, host] = 0.0
         picture.privileged[i, host] = 0.0
@@ -217,7 +218,7 @@ def begin_all(
             picture.likelihood[i], picture.cut[i] = _keep(
                 prior.words[first:last], prior.weights[first:last], rules.least, memory, i
             )
-        _describe(memory, observations[i], picture, i)
+        describe(memory, observations[i], picture, i)
 
 
 @jit
@@ -265,7 +266,7 @@ def update_all(
             picture.likelihood[i], picture.cut[i] = _advance(
                 rules, actions[i], observations[i], memory, desk, i
             )
-            _describe(memory, observations[i], picture, i)
+            describe(memory, observations[i], picture, i)
 
 
 @jit
