@@ -7,12 +7,13 @@ python benchmarks/learner.py published
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from unittest.mock import patch
 
 import numpy as np
 import tyro
@@ -20,10 +21,11 @@ from numpy.typing import NDArray
 
 import results
 from standing_orders.api.settings import preset
+from standing_orders.belief import Belief
 from standing_orders.cage2.defenders import ScriptedDefender
 from standing_orders.cage2.reward import TENTHS_PER_POINT
 from standing_orders.cage2.scenario import RED_AGENTS, UNIT_TYPES
-from standing_orders.config import GameConfig, SimConfig, TrainConfig
+from standing_orders.config import GameConfig, RedAgent, SimConfig, TrainConfig
 from standing_orders.evaluate.card import Score, evaluate
 from standing_orders.evaluate.obedience import (
     Obedience,
@@ -32,7 +34,6 @@ from standing_orders.evaluate.obedience import (
     summarise,
 )
 from standing_orders.learn.build import make_network
-from standing_orders.learn.networks import ActorCritic
 from standing_orders.learn.policy import LearnedDefender
 from standing_orders.learn.run import load_network, resume, train
 from standing_orders.rules.lawful import LawfulPolicy
@@ -147,6 +148,19 @@ def told_each_order(task: Task, game: str, policy: OrderFollower) -> list[Obedie
     )  # fmt: skip
 
 
+class Unsure(Belief):
+    """Holds all red agents possible, for a policy that was trained to expect some of them."""
+
+    def __init__(self, config: SimConfig, num_envs: int, *, reds: Sequence[RedAgent]) -> None:
+        super().__init__(config, num_envs, reds=RED_AGENTS)
+        self._expected = [RED_AGENTS.index(red) for red in reds]
+
+    @property
+    def agent(self) -> NDArray[np.float64]:  # (num_envs, len(reds))
+        """Probability of each of the red agents that are expected."""
+        return super().agent[:, self._expected]
+
+
 def by_construction(task: Task) -> None:
     """The same without training, without knowing who attacks, and of a script."""
     rests_on = (
@@ -156,14 +170,13 @@ def by_construction(task: Task) -> None:
     with table(task, rests_on) as add:
         for game, options in GAMES.items():
             network, config = load_network(fast_run(task, game, task.seeds[0]))
-            doubting = replace(network.layout, reds=RED_AGENTS)
-            unsure = ActorCritic(doubting, hidden=config.ppo.hidden, activation="tanh", seed=0)
-            unsure.load_state_dict(network.state_dict())
             script = LawfulPolicy(
                 ScriptedDefender("react_restore"), task.orders, SimConfig(**options)
             )
+            with patch("standing_orders.learn.inputs.Belief", Unsure):
+                told = told_each_order(task, game, LearnedDefender(network, name="unsure"))
+            add(game=game, policy="trained, any of three attackers possible", **summary(told))
             policies: dict[str, OrderFollower] = {
-                "trained, any of three attackers possible": LearnedDefender(unsure, name="unsure"),
                 "untrained network": LearnedDefender(make_network(config), name="untrained"),
                 "script react_restore": script,
             }
