@@ -423,7 +423,7 @@ class TrainConfig(LearnerConfig):
         ge=0,
         le=10,
         strict=True,
-        description="First steps that are planned, at most: after a quarter and a half of the "
+        description="First steps that are planned, at most: after 40 and 70 % of the "
         "budget every decoy is tried against the same attacks, and one that is clearly better is "
         "imitated from then on; these episodes are counted apart. Not with a head start, rules "
         "about blue's own actions or less than 5,000 episodes; 0: never.",
