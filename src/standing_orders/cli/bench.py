@@ -219,7 +219,7 @@ class TrainingSpeeds:
             )
             for speed in self.speeds
         )
-        title = "one order from scratch, 77 inputs, 6 epochs, 100 episodes an update, one thread"
+        title = "one order from scratch, default settings, one thread"
         return [Table(title, _TRAINING_COLUMNS, rows)]
 
     def to_json(self) -> list[dict[str, Any]]:

@@ -57,7 +57,7 @@ class TrainingSpeed:
 
 
 def measure_training(red: RedAgent, num_episodes: int) -> TrainingSpeed:
-    """Train one order from scratch: 77 inputs, 6 epochs, 100 episodes an update, one thread."""
+    """Train one order from scratch with the defaults, in one thread."""
     import torch  # noqa: PLC0415 (heavy)
 
     from standing_orders.learn.trainer import Trainer  # noqa: PLC0415
