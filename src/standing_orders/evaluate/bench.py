@@ -17,7 +17,7 @@ from standing_orders.cage2.batch import Cage2Batch
 from standing_orders.cage2.defenders import ScriptedDefender
 from standing_orders.cage2.scenario import RED_AGENTS
 from standing_orders.cage2.state import STATE_DTYPE
-from standing_orders.config import AlignmentConfig, RedAgent, SimConfig, TrainConfig
+from standing_orders.config import RedAgent, SimConfig, TrainConfig
 from standing_orders.seeding import environment_seeds
 
 BATCH_SIZES = (1, 100, 1_000, 10_000)
@@ -63,13 +63,7 @@ def measure_training(red: RedAgent, num_episodes: int) -> TrainingSpeed:
     from standing_orders.learn.trainer import Trainer  # noqa: PLC0415
 
     torch.set_num_threads(1)
-    config = TrainConfig(
-        order="critical_first",
-        red=red,
-        episodes=num_episodes,
-        stop_at_gate=False,
-        alignment=AlignmentConfig(violation_cost=5.0),
-    )
+    config = TrainConfig(order="critical_first", red=red, episodes=num_episodes)
     Trainer(config).step()  # compile
     trainer = Trainer(config)
     collecting = updating = 0.0
