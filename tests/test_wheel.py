@@ -75,7 +75,7 @@ def test_the_installed_command_knows_its_presets(installed: Path, tmp_path: Path
     code = "import standing_orders as s; print(s.__file__, s.preset('fast').episodes)"
     place, episodes = call(installed / "python", "-c", code, cwd=tmp_path).split()
     assert Path(place).is_relative_to(installed.parent)
-    assert episodes == "20000"
+    assert episodes == "40000"
 
 
 @pytest.mark.slow

@@ -159,5 +159,5 @@ def test_a_warm_start_begins_with_the_other_policy_and_counts_its_episodes(
 def test_the_network_of_a_run_can_be_loaded(whole: Path) -> None:
     network, config = load_network(whole)
     assert config == CONFIG
-    assert network.layout.size == 52 + 25 + 5 + 13 + 39 + 41 + 39
+    assert network.layout.size == 52 + 25 + 5 + 13 + 13 + 1 + 39 + 41 + 39
     assert network.layout.certainty == CONFIG.certainty == 0.8

@@ -30,7 +30,7 @@ def preset(name: str, **changes: Any) -> Any:
     Example:
         >>> config = preset("fast", red="meander", seed=3)
         >>> config.episodes, config.red, config.ppo.memory
-        (20000, 'meander', True)
+        (40000, 'meander', True)
     """
     found = find_preset(name)
     return CONFIGS[found.kind](**found.values | changes)
