@@ -39,7 +39,7 @@ def main(task: Task) -> None:
         )  # fmt: skip
         if all(theirs.values()):
             add(what="times CybORG", **{red: round(ours[red] / theirs[red]) for red in ours})
-    source = f"python benchmarks/speed.py; one order from scratch, {task.episodes} episodes"
+    source = f"python benchmarks/speed.py; one order, {task.episodes} episodes, no opening"
     with results.table("speed-train.csv", source=source, folder=task.results) as add:
         for red in RED_AGENTS[:2]:
             speed = bench.measure_training(red, task.episodes)

@@ -46,6 +46,7 @@ def short_script(command: str, folder: Path) -> list[str]:
         "commanders.py": f"--budget 60 --episodes 2 --judged-episodes 2 --policies any-b_line "
         f"--only calm answer --seeds 11 --train-episodes 100 --results {folder}".split(),
         "speed.py": ["--seconds", "0.01", "--episodes", "100", "--results", str(folder)],
+        "knowledge.py": ["--quick", "--folder", str(folder), "--games", "b_line-late"],
         "learner.py": ["--quick", "--folder", str(folder), "--seeds", "0"],
         "record.py": ["--quick", "--folder", str(folder), "--seeds", "0", "--reds", "meander"],
         "battery.py": ["--quick"],

@@ -78,9 +78,9 @@ def test_a_killed_worker_is_named_and_replaced_and_nothing_differs(name: Any) ->
     assert np.array_equal(found.inputs, wanted.inputs)
     assert np.array_equal(found.tallies, wanted.tallies)
     ends = {f"(process {victim}) was ended by signal 9 (SIGKILL)" for victim in victims}
-    assert told
     assert all(any(text in one for text in ends) for one in told)
     assert len(told) == len(set(told))
+    assert (len(told) == 2) if name == "lockstep" else (len(told) in (1, 2))
     assert workers() == []
 
 
@@ -97,7 +97,7 @@ def test_a_hung_worker_is_replaced_after_the_timeout(name: Any) -> None:
             os.kill(worker, signal.SIGSTOP)
         found = collector.play(actor, make(8))
     assert np.array_equal(found.actions, wanted.actions)
-    assert 1 <= len(told) <= len(stopped)
+    assert (len(told) == 2) if name == "lockstep" else (len(told) in (1, 2))
     assert all("gave no answer in time" in one for one in told)
     assert workers() == []
 

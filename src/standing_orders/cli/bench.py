@@ -219,7 +219,7 @@ class TrainingSpeeds:
             )
             for speed in self.speeds
         )
-        title = "one order from scratch, default settings, one thread"
+        title = "one order from scratch, defaults but no planned opening, one thread"
         return [Table(title, _TRAINING_COLUMNS, rows)]
 
     def to_json(self) -> list[dict[str, Any]]:

@@ -57,13 +57,13 @@ class TrainingSpeed:
 
 
 def measure_training(red: RedAgent, num_episodes: int) -> TrainingSpeed:
-    """Train one order from scratch with the defaults, in one thread."""
+    """Train one order from scratch with the defaults but no planned opening, in one thread."""
     import torch  # noqa: PLC0415 (heavy)
 
     from standing_orders.learn.trainer import Trainer  # noqa: PLC0415
 
     torch.set_num_threads(1)
-    config = TrainConfig(order="critical_first", red=red, episodes=num_episodes)
+    config = TrainConfig(order="critical_first", red=red, episodes=num_episodes, opening=0)
     Trainer(config).step()  # compile
     trainer = Trainer(config)
     collecting = updating = 0.0
